@@ -1,0 +1,35 @@
+"""Models that propose actions: one small interface, whatever is behind it.
+
+Importing this loads no client library; `load` neither, a first `decide` does.
+"""
+
+from __future__ import annotations
+
+from runtime.providers.base import (
+    KINDS,
+    Answer,
+    Message,
+    Prompt,
+    Provider,
+    ProviderError,
+    Usage,
+)
+from runtime.providers.registry import Status, configured, describe, load
+from runtime.providers.schema import schema_for_prompt
+from runtime.providers.script import check_script
+
+__all__ = [
+    "KINDS",
+    "Answer",
+    "Message",
+    "Prompt",
+    "Provider",
+    "ProviderError",
+    "Status",
+    "Usage",
+    "check_script",
+    "configured",
+    "describe",
+    "load",
+    "schema_for_prompt",
+]

@@ -1,0 +1,159 @@
+"""What every provider takes and gives: the prompt, the answer, and one kind of failure.
+
+A provider only proposes. The action of an answer is decoded JSON that nobody has validated yet.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+from runtime.core.errors import M31AError
+
+Kind = Literal[
+    "auth",
+    "rate_limit",
+    "timeout",
+    "overload",
+    "context_length",
+    "refusal",
+    "malformed",
+    "cut",
+    "unreachable",
+    "exhausted",
+    "size",
+    "cancelled",
+    "bad_request",
+]
+KINDS: frozenset[str] = frozenset(get_args(Kind))
+_CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One part of the conversation. Observations are user messages, in envelopes of the caller's."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Everything that the model is told for one answer, in no provider's own format."""
+
+    system: str
+    messages: tuple[Message, ...]
+
+    def characters(self) -> int:
+        """The size of all texts together, in characters."""
+        return len(self.system) + sum(len(message.text) for message in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call; `estimated` where the provider did not say, and we counted letters."""
+
+    input_tokens: int
+    output_tokens: int
+    estimated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One whole answer of a model.
+
+    `text` is all that was streamed. Exactly one of `action` and `error` is set: `error` tells the
+    model why its answer holds no usable action; it is no failure of the provider.
+    """
+
+    text: str
+    action: object
+    usage: Usage
+    model: str
+    error: str | None = None
+
+
+class ProviderError(M31AError):
+    """The provider gave no whole answer.
+
+    `kind` is one of `KINDS`, `retry_after` the seconds that the provider asked us to wait, and
+    `partial` the text that had streamed before.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        message: str,
+        *,
+        retry_after: int | None = None,
+        partial: str = "",
+        remedy: str = "",
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.kind: Kind = kind
+        self.retry_after = retry_after
+        self.partial = partial
+
+
+class Provider(Protocol):
+    """A model behind one specification such as `openai:MODEL`."""
+
+    @property
+    def spec(self) -> str:
+        """The specification that this provider was loaded from."""
+        ...
+
+    def decide(
+        self,
+        prompt: Prompt,
+        *,
+        ordinal: int,
+        task_key: str,
+        on_text: Callable[[str], None],
+        cancel: threading.Event,
+        timeout: float,
+        max_bytes: int,
+    ) -> Answer:
+        """Ask for one action, handing text to `on_text` (in this thread) as it comes.
+
+        `ordinal` counts the task's journaled model answers, `task_key` names the task in its
+        workflow; `timeout` is seconds for the whole call, `max_bytes` bounds the response. Setting
+        `cancel` ends the call within half a second and tells the provider.
+        Raises `ProviderError`. What `on_text` raises passes through and ends the call as well.
+        """
+        ...
+
+
+def tokens(characters: int) -> int:
+    """About how many tokens a text of that many characters is."""
+    return -(-characters // _CHARACTERS_PER_TOKEN)
+
+
+def estimate(prompt: Prompt, output_characters: int) -> Usage:
+    """Usage for an answer whose provider reported none."""
+    return Usage(tokens(prompt.characters()), tokens(output_characters), estimated=True)
+
+
+def cancelled(partial: str) -> ProviderError:
+    """The error of a call that the caller cancelled."""
+    return ProviderError("cancelled", "The model call was cancelled.", partial=partial)
+
+
+def too_slow(timeout: float, partial: str) -> ProviderError:
+    """The error of a call that used up its time."""
+    return ProviderError(
+        "timeout",
+        f"The model gave no whole answer within {timeout:g} s.",
+        partial=partial,
+    )
+
+
+def too_large(max_bytes: int, partial: str) -> ProviderError:
+    """The error of a response beyond its bound."""
+    return ProviderError(
+        "size",
+        f"The model's response is larger than {max_bytes} bytes.",
+        partial=partial,
+    )
