@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import httpx2
@@ -29,7 +31,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._inner = httpx2.AsyncHTTPTransport(trust_env=False, retries=0)
+        self._inner = httpx2.AsyncHTTPTransport(verify=_trusted(), trust_env=False, retries=0)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request, and give a response whose body stops at the bound."""
@@ -69,6 +71,12 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """The system's certificates; reading them takes longer than a local call, so once."""
+    return httpx2.create_ssl_context(trust_env=False)
 
 
 def client(wire: Wire, timeout: float) -> httpx2.AsyncClient:
