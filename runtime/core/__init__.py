@@ -1,0 +1,1 @@
+"""Shared vocabulary of the runtime: action types, digests, canonical JSON, errors. Pure."""

@@ -1,0 +1,185 @@
+"""The hot path of the product: one step of a worker, journaled.
+
+Four statements: lock the run and read its head, prove the fence by the task's own update,
+insert the events, move the head. Their text is compiled once per alias from the models'
+metadata; Django keeps connection, transaction and tables.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from types import NoneType
+from typing import Any, NamedTuple
+
+from django.db import DEFAULT_DB_ALIAS, connections, models
+from django.db.transaction import atomic, on_commit
+
+from runtime.core import clock, ids
+from runtime.core.errors import StaleFence
+from runtime.models import Event, Run, Task
+
+from . import chain, hint
+from .chain import By
+from .draft import draft
+from .kind import Payload
+from .rows import COLUMNS
+
+HELD = ("running",)
+ENDING = ("cancelling",)
+
+
+class Row(NamedTuple):
+    """A row of a projection that goes in with the events.
+
+    `seq_of` is the index of the event whose number the column `seq` gets.
+    """
+
+    model: type[models.Model]
+    values: Mapping[str, Any]
+    seq_of: int | None = None
+
+
+class Change(NamedTuple):
+    """An update of a projection. It must find exactly one row, or nothing is written."""
+
+    model: type[models.Model]
+    values: Mapping[str, Any]
+    where: Mapping[str, Any]
+
+
+class Lost(StaleFence):
+    """A row that the writer relied on has changed; nothing was written."""
+
+
+def now() -> datetime:
+    """The present, in UTC."""
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    """A new identifier."""
+    return ids.make(now(), os.urandom(10))
+
+
+def append(
+    by: By,
+    payloads: Sequence[Payload],
+    *,
+    task: Mapping[str, Any],
+    run: Mapping[str, Any] | None = None,
+    rows: Sequence[Row] = (),
+    changes: Sequence[Change] = (),
+    held: tuple[str, ...] = HELD,
+    at: datetime | None = None,
+) -> int:
+    """Write a worker's events with every projection they change, and return the last number.
+
+    `task` must change at least one column: its row count proves the fence. Raises
+    `StaleFence` where the claim no longer holds, and then nothing is written.
+    """
+    drafts = [draft(payload) for payload in payloads]
+    moment = clock.stamp(at or now())
+    with atomic(durable=True):
+        connection = connections[DEFAULT_DB_ALIAS]
+        with connection.cursor() as cursor:
+            cursor.execute(_lock(connection.alias), (by.run,))
+            seq, head = cursor.fetchone()
+            if not _prove(cursor, connection, by, task, held):
+                raise StaleFence("Another claim owns the task now.")
+            new = chain.rows(by, moment, seq, head, drafts)
+            cursor.executemany(_insert(connection.alias, Event, COLUMNS), new)
+            for row in rows:
+                values = dict(row.values)
+                if row.seq_of is not None:
+                    values["seq"] = seq + 1 + row.seq_of
+                cursor.execute(
+                    _insert(connection.alias, row.model, tuple(values)),
+                    _adapt_all(connection, row.model, values),
+                )
+            for change in changes:
+                if _update(cursor, connection, change.model, change.values, change.where) != 1:
+                    raise Lost(f"{change.model.__name__} has changed meanwhile.")
+            moved = {**(run or {}), "event_seq": seq + len(new), "head_hash": new[-1][-1]}
+            if _update(cursor, connection, Run, moved, {"id": by.run, "event_seq": seq}) != 1:
+                raise AssertionError("the run's head moved under its own lock")
+        on_commit(lambda: hint.wake(by.run))
+    return int(moved["event_seq"])
+
+
+def _prove(
+    cursor: Any, connection: Any, by: By, task: Mapping[str, Any], held: tuple[str, ...]
+) -> bool:
+    sql = _update_sql(connection.alias, Task, tuple(task), ("id", "fence"))
+    states = ", ".join(["%s"] * len(held))
+    state = connection.ops.quote_name("state")
+    arguments = _adapt_all(connection, Task, task) + [by.task, by.fence, *held]
+    cursor.execute(f"{sql} AND {state} IN ({states})", arguments)
+    return bool(cursor.rowcount == 1)
+
+
+def _adapt_all(connection: Any, model: type[models.Model], values: Mapping[str, Any]) -> list[Any]:
+    """Plain values go as they are; anything else through its field."""
+    return [
+        value
+        if type(value) in (int, str, NoneType)
+        else _field(model, name).get_db_prep_save(value, connection)
+        for name, value in values.items()
+    ]
+
+
+def _field(model: type[models.Model], name: str) -> Any:
+    return model._meta.get_field(name)
+
+
+def _column(connection: Any, model: type[models.Model], name: str) -> str:
+    return str(connection.ops.quote_name(_field(model, name).column))
+
+
+def _table(connection: Any, model: type[models.Model]) -> str:
+    return str(connection.ops.quote_name(model._meta.db_table))
+
+
+@cache
+def _lock(alias: str) -> str:
+    connection = connections[alias]
+    columns = ", ".join(_column(connection, Run, name) for name in ("event_seq", "head_hash"))
+    lock = connection.ops.for_update_sql() if connection.features.has_select_for_update else ""
+    key = _column(connection, Run, "id")
+    return f"SELECT {columns} FROM {_table(connection, Run)} WHERE {key} = %s {lock}"
+
+
+@cache
+def _insert(alias: str, model: type[models.Model], names: tuple[str, ...]) -> str:
+    connection = connections[alias]
+    columns = ", ".join(_column(connection, model, name) for name in names)
+    marks = ", ".join(["%s"] * len(names))
+    return f"INSERT INTO {_table(connection, model)} ({columns}) VALUES ({marks})"
+
+
+@cache
+def _update_sql(
+    alias: str, model: type[models.Model], names: tuple[str, ...], where: tuple[str, ...]
+) -> str:
+    connection = connections[alias]
+    sets = ", ".join(f"{_column(connection, model, name)} = %s" for name in names)
+    terms = " AND ".join(f"{_column(connection, model, name)} = %s" for name in where)
+    return f"UPDATE {_table(connection, model)} SET {sets} WHERE {terms}"
+
+
+def _update(
+    cursor: Any,
+    connection: Any,
+    model: type[models.Model],
+    values: Mapping[str, Any],
+    where: Mapping[str, Any],
+) -> int:
+    sql = _update_sql(connection.alias, model, tuple(values), tuple(where))
+    arguments = _adapt_all(connection, model, values) + _adapt_all(connection, model, where)
+    cursor.execute(sql, arguments)
+    return int(cursor.rowcount)
+
+
+SYSTEM = ids.SYSTEM_RUN

@@ -1,0 +1,129 @@
+"""A run's chain, opened for writing by anyone but the holder of a task: people, services, claims.
+
+The run's row is locked first; what is written with the ORM meanwhile commits with the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from django.db.transaction import atomic, on_commit
+
+from runtime.core import clock, ids
+from runtime.core.digests import first_head
+from runtime.core.errors import NotFound
+from runtime.models import Event, Run
+
+from . import chain, hint
+from .append import now
+from .chain import By, Draft
+from .draft import draft
+from .kind import Payload
+from .rows import COLUMNS
+
+
+class Book:
+    """An open, locked run. Events get their number at once and are inserted at the end."""
+
+    def __init__(self, run: Run, at: datetime) -> None:
+        self.run = run
+        self.at = at
+        self._start = run.event_seq
+        self._rows: list[tuple[Any, ...]] = []
+        self._values: dict[str, Any] = {}
+
+    def append(
+        self,
+        payload: Payload,
+        *,
+        actor: str,
+        task: str | None = None,
+        attempt: int | None = None,
+        fence: int | None = None,
+    ) -> int:
+        """Add one event and return its number."""
+        by = By(self.run.pk, task, attempt, fence, actor)
+        return self._add(by, draft(payload))
+
+    def _add(self, by: By, item: Draft) -> int:
+        new = chain.rows(by, clock.stamp(self.at), self.run.event_seq, self.run.head_hash, [item])
+        self._rows += new
+        self.run.event_seq += 1
+        self.run.head_hash = new[0][-1]
+        return self.run.event_seq
+
+    def set(self, **values: Any) -> None:
+        """Change columns of the run's row with the events."""
+        for name, value in values.items():
+            setattr(self.run, name, value)
+        self._values.update(values)
+
+    def flush(self) -> None:
+        """Write what was added. Called once, at the end of the transaction."""
+        if not self._rows and not self._values:
+            return
+        Event.objects.bulk_create(
+            [Event(**dict(zip(COLUMNS, row, strict=True))) for row in self._rows]
+        )
+        moved = {
+            **self._values,
+            "event_seq": self.run.event_seq,
+            "head_hash": self.run.head_hash,
+        }
+        if Run.objects.filter(pk=self.run.pk, event_seq=self._start).update(**moved) != 1:
+            raise AssertionError("the run's head moved under its own lock")
+        on_commit(lambda: hint.wake(self.run.pk))
+
+
+@contextmanager
+def open_run(run_id: str, *, skip_locked: bool = False) -> Iterator[Book]:
+    """Lock a run and write to its chain in one transaction.
+
+    Raises `NotFound` where there is none; with `skip_locked` also where another holds it.
+    """
+    with atomic(durable=True):
+        rows = Run.objects.select_for_update(skip_locked=skip_locked and _skips())
+        run = rows.filter(pk=run_id).first()
+        if run is None:
+            raise NotFound(f"There is no run {run_id}.", remedy="`m31a status` lists the runs.")
+        book = Book(run, now())
+        yield book
+        book.flush()
+
+
+@contextmanager
+def new_run(run: Run) -> Iterator[Book]:
+    """Create a run's row and its first events in one transaction."""
+    with atomic(durable=True):
+        run.head_hash = first_head(run.pk)
+        run.event_seq = 0
+        run.save(force_insert=True)
+        book = Book(run, now())
+        yield book
+        book.flush()
+
+
+def open_system() -> Any:
+    """The chain of what belongs to no run."""
+    return open_run(ids.SYSTEM_RUN)
+
+
+def ensure_system() -> None:
+    """Create the row of the reserved run, once."""
+    Run.objects.get_or_create(
+        pk=ids.SYSTEM_RUN,
+        defaults={
+            "head_hash": first_head(ids.SYSTEM_RUN),
+            "created_at": now(),
+            "state": "planning",
+        },
+    )
+
+
+def _skips() -> bool:
+    from django.db import connection
+
+    return connection.features.has_select_for_update_skip_locked

@@ -1,0 +1,103 @@
+"""Every kind of event, one module each. `REGISTRY` finds a kind by its type.
+
+Rows of a type that is not here are kept, chained and shown like all others.
+"""
+
+from __future__ import annotations
+
+from runtime.journal.kind import Payload
+
+from .action_completed import ActionCompleted
+from .action_outcome_unknown import ActionOutcomeUnknown
+from .action_proposed import ActionProposed
+from .action_refused import ActionRefused
+from .action_started import ActionStarted
+from .answer_refused import AnswerRefused
+from .approval_approved import ApprovalApproved
+from .approval_cancelled import ApprovalCancelled
+from .approval_consumed import ApprovalConsumed
+from .approval_denied import ApprovalDenied
+from .approval_expired import ApprovalExpired
+from .approval_requested import ApprovalRequested
+from .approval_superseded import ApprovalSuperseded
+from .checkpoint_created import CheckpointCreated
+from .delivery_completed import DeliveryCompleted
+from .finish_refused import FinishRefused
+from .grant_created import GrantCreated
+from .grant_revoked import GrantRevoked
+from .link_made import LinkMade
+from .message_completed import MessageCompleted
+from .message_cut import MessageCut
+from .person_added import PersonAdded
+from .policy_decided import PolicyDecided
+from .question_answered import QuestionAnswered
+from .run_cancel_requested import RunCancelRequested
+from .run_cancelled import RunCancelled
+from .run_failed import RunFailed
+from .run_retried import RunRetried
+from .run_submitted import RunSubmitted
+from .run_succeeded import RunSucceeded
+from .task_cancelled import TaskCancelled
+from .task_cancelling import TaskCancelling
+from .task_claimed import TaskClaimed
+from .task_failed import TaskFailed
+from .task_lease_expired import TaskLeaseExpired
+from .task_ready import TaskReady
+from .task_released import TaskReleased
+from .task_retried import TaskRetried
+from .task_skipped import TaskSkipped
+from .task_succeeded import TaskSucceeded
+from .task_waiting import TaskWaiting
+from .verification_failed import VerificationFailed
+from .verification_passed import VerificationPassed
+from .workspace_registered import WorkspaceRegistered
+
+__all__ = [
+    "REGISTRY",
+    "ActionCompleted",
+    "ActionOutcomeUnknown",
+    "ActionProposed",
+    "ActionRefused",
+    "ActionStarted",
+    "AnswerRefused",
+    "ApprovalApproved",
+    "ApprovalCancelled",
+    "ApprovalConsumed",
+    "ApprovalDenied",
+    "ApprovalExpired",
+    "ApprovalRequested",
+    "ApprovalSuperseded",
+    "CheckpointCreated",
+    "DeliveryCompleted",
+    "FinishRefused",
+    "GrantCreated",
+    "GrantRevoked",
+    "LinkMade",
+    "MessageCompleted",
+    "MessageCut",
+    "PersonAdded",
+    "PolicyDecided",
+    "QuestionAnswered",
+    "RunCancelRequested",
+    "RunCancelled",
+    "RunFailed",
+    "RunRetried",
+    "RunSubmitted",
+    "RunSucceeded",
+    "TaskCancelled",
+    "TaskCancelling",
+    "TaskClaimed",
+    "TaskFailed",
+    "TaskLeaseExpired",
+    "TaskReady",
+    "TaskReleased",
+    "TaskRetried",
+    "TaskSkipped",
+    "TaskSucceeded",
+    "TaskWaiting",
+    "VerificationFailed",
+    "VerificationPassed",
+    "WorkspaceRegistered",
+]
+
+REGISTRY: dict[str, type[Payload]] = {kind.type: kind for kind in Payload.__subclasses__()}

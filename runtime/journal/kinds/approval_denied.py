@@ -1,0 +1,16 @@
+"""`approval.denied`: a person said no."""
+
+from __future__ import annotations
+
+from runtime.journal.kind import Payload
+
+
+class ApprovalDenied(Payload):
+    """A person said no."""
+
+    type = "approval.denied"
+
+    approval: str
+    action: str
+    kind: str
+    comment: str = ""

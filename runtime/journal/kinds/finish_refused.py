@@ -1,0 +1,16 @@
+"""`finish.refused`: the model said that it was done; the record says otherwise."""
+
+from __future__ import annotations
+
+from runtime.journal.kind import Payload
+
+
+class FinishRefused(Payload):
+    """The model said that it was done; the record says otherwise."""
+
+    type = "finish.refused"
+
+    action: str
+    kind: str
+    reason: str
+    debt: bool

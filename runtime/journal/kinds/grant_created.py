@@ -1,0 +1,19 @@
+"""`grant.created`: the answer is remembered for more than one action."""
+
+from __future__ import annotations
+
+from runtime.journal.kind import Payload
+
+
+class GrantCreated(Payload):
+    """The answer is remembered for more than one action."""
+
+    type = "grant.created"
+
+    grant: str
+    approval: str
+    key: str
+    scope: str
+    subject: str
+    lifts: str
+    expires_at: str | None = None

@@ -1,0 +1,49 @@
+"""An event as it is read: the columns of the journal, the payload decoded."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from runtime.core import canonical
+
+COLUMNS = (
+    "run",
+    "seq",
+    "type",
+    "v",
+    "task",
+    "attempt",
+    "fence",
+    "actor",
+    "at",
+    "payload",
+    "prev_hash",
+    "hash",
+)
+
+
+class EventRow(NamedTuple):
+    """One event. Field names are those of the journal's columns and of the export."""
+
+    run: str
+    seq: int
+    type: str
+    v: int
+    task: str | None
+    attempt: int | None
+    fence: int | None
+    actor: str
+    at: str
+    payload: dict[str, Any]
+    prev_hash: str
+    hash: str
+
+    def document(self) -> dict[str, Any]:
+        """The event as one JSON document."""
+        return self._asdict()
+
+
+def from_columns(columns: tuple[Any, ...]) -> EventRow:
+    """A row of `COLUMNS` as an event. Raises `ValueError` where the payload is no JSON object."""
+    *head, payload, prev_hash, digest = columns
+    return EventRow(*head, canonical.decode(payload), prev_hash, digest)

@@ -1,0 +1,31 @@
+"""Tables, one module per aggregate: data and constraints only."""
+
+from __future__ import annotations
+
+from .approval import Approval, Grant
+from .artifact import Artifact, SealedBytes
+from .event import Delta, Event, PolicyDecision, Tombstone, Trace
+from .run import Dependency, Run, Task
+from .site import Canary, Worker
+from .user import SignInLink, User
+from .workspace import Workspace
+
+__all__ = [
+    "Approval",
+    "Artifact",
+    "Canary",
+    "Delta",
+    "Dependency",
+    "Event",
+    "Grant",
+    "PolicyDecision",
+    "Run",
+    "SealedBytes",
+    "SignInLink",
+    "Task",
+    "Tombstone",
+    "Trace",
+    "User",
+    "Worker",
+    "Workspace",
+]

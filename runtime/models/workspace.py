@@ -1,0 +1,33 @@
+"""A directory that an operator registered, and what may happen in it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Workspace(models.Model):
+    """Registered root with allowed programs, verification commands and limits.
+
+    `verify` is a list of argument vectors; `remotes` maps a name to a URL recorded at
+    registration; `environments` lists directories mounted read-only; `limits` maps a
+    limit's name to a number in its base unit (bytes, count, seconds).
+    """
+
+    class Retention(models.TextChoices):
+        NONE = "none"
+        REDACTED = "redacted"
+        FULL = "full"
+
+    name = models.CharField(max_length=64, unique=True)
+    root = models.CharField(max_length=4096)
+    is_git = models.BooleanField()
+    allowed = models.JSONField(default=list)
+    verify = models.JSONField(default=list)
+    environments = models.JSONField(default=list)
+    remotes = models.JSONField(default=dict)
+    limits = models.JSONField(default=dict)
+    retention = models.CharField(
+        max_length=8, choices=Retention.choices, default=Retention.REDACTED
+    )
+    created_at = models.DateTimeField()
+    created_by = models.CharField(max_length=150)

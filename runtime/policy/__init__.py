@@ -1,0 +1,1 @@
+"""The gate: what a proposed action may do, decided without any effect."""

@@ -1,0 +1,6 @@
+"""What must never be written: known values and token shapes, and the sealed store of raw actions."""
+
+from .redaction import Redactor, redactor
+from .sealing import open_sealed, seal
+
+__all__ = ["Redactor", "open_sealed", "redactor", "seal"]

@@ -1,0 +1,137 @@
+"""Replace what must not be written, before the first write.
+
+Text: values known to this server, and the shapes of `shapes`. Streams: the tail that could
+still become a secret is held back until it is decided.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from .shapes import NAMED, OPTION, SHAPES, Shape
+
+MIN_KNOWN = 8
+"""Known values shorter than this are not looked for: they would hide ordinary words."""
+HOLD = 512
+"""Characters of a stream that are held back at most, while no line ends."""
+_KNOWN_NAMES = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_KEY", "_CREDENTIALS")
+
+
+class Redactor:
+    """Redacts text and JSON values. `known` maps a name to a secret value."""
+
+    def __init__(self, known: Mapping[str, str]) -> None:
+        pairs = [(value, name) for name, value in known.items() if len(value) >= MIN_KNOWN]
+        self._known = sorted(pairs, key=lambda pair: -len(pair[0]))
+
+    def text(self, text: str) -> str:
+        """The text with every secret replaced by `[redacted:NAME]`."""
+        if len(text) < MIN_KNOWN:
+            return text
+        for value, name in self._known:
+            if value in text:
+                text = text.replace(value, f"[redacted:{name}]")
+        lowered = text.lower()
+        for shape in SHAPES:
+            if shape.marker in lowered and (shape.marker or NAMED.search(lowered)):
+                text = shape.pattern.sub(lambda m, s=shape: _replace(m, s), text)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """A JSON value with every string redacted. Returns the same object where nothing changed."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            changed = {key: self.value(item) for key, item in value.items()}
+            return changed if any(changed[key] is not value[key] for key in value) else value
+        if isinstance(value, (list, tuple)):
+            items = self._list(value)
+            return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
+        return value
+
+    def _list(self, items: Iterable[Any]) -> list[Any]:
+        """Elements redacted; an argument after an option such as `--password` whole."""
+        result: list[Any] = []
+        hide = False
+        for item in items:
+            option = OPTION.match(item) if isinstance(item, str) else None
+            if option and option.group(2):
+                result.append(f"{option.group(1)}=[redacted:argument]")
+            elif hide and isinstance(item, str) and item and not item.startswith("-"):
+                result.append("[redacted:argument]")
+            else:
+                result.append(self.value(item))
+            hide = option is not None and not option.group(2)
+        return result
+
+    def stream(self) -> Stream:
+        """A redactor for text that arrives in pieces."""
+        return Stream(self)
+
+
+class Stream:
+    """Redacts text in pieces, across their borders. Whole lines are decided; a tail waits."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._tail = ""
+        self._in_key = False
+
+    def feed(self, piece: str) -> str:
+        """What may be shown now."""
+        self._tail += piece
+        if self._open_key():
+            return ""
+        cut = self._tail.rfind(" ", 0, max(0, len(self._tail) - 1)) + 1
+        line = self._tail.rfind("\n") + 1
+        cut = max(line, cut if self._calm(cut) else line)
+        if cut == 0 and len(self._tail) > HOLD:
+            cut = len(self._tail) - HOLD
+        ready, self._tail = self._tail[:cut], self._tail[cut:]
+        return self._redactor.text(ready)
+
+    def _open_key(self) -> bool:
+        begin = self._tail.rfind("PRIVATE KEY-----")
+        return "-----BEGIN" in self._tail and "-----END" not in self._tail[begin:]
+
+    def _calm(self, cut: int) -> bool:
+        """Whether the words before a cut cannot announce a secret after it."""
+        last = self._tail[:cut].rsplit(None, 2)[-2:]
+        joined = " ".join(last).lower()
+        return not (NAMED.search(joined) or joined.endswith(("bearer", "basic")))
+
+    def end(self) -> str:
+        """The rest, when nothing more comes."""
+        ready, self._tail = self._tail, ""
+        return self._redactor.text(ready)
+
+
+def _replace(match: Any, shape: Shape) -> str:
+    label = f"[redacted:{shape.name}]"
+    if "secret" not in shape.pattern.groupindex:
+        return label
+    if match.group("secret").startswith("[redacted:"):
+        return str(match.group(0))
+    start, end = match.span("secret")
+    whole, base = match.group(0), match.start()
+    return f"{whole[: start - base]}{label}{whole[end - base :]}"
+
+
+def known_values(environ: Mapping[str, str]) -> dict[str, str]:
+    """Secrets of this server's own environment, by the name of their variable."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name.upper().endswith(_KNOWN_NAMES) or name == "M31A_DATABASE_URL"
+    }
+
+
+@cache
+def redactor() -> Redactor:
+    """The redactor of this process, for the secrets of its environment and its own key."""
+    from django.conf import settings
+
+    return Redactor({**known_values(os.environ), "site-key": settings.SECRET_KEY})

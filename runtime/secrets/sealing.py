@@ -1,0 +1,47 @@
+"""Raw bytes that must survive a wait but never be read in the database: encrypted by a key file.
+
+Fernet (AES-128-CBC with HMAC-SHA256) of the `cryptography` package; the key lies in the
+data folder, mode 0600, and is made on first use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from cryptography.fernet import Fernet, InvalidToken
+from django.conf import settings
+
+from runtime.core.errors import Unavailable
+
+
+def seal(data: bytes) -> bytes:
+    """Encrypt bytes with the site's sealing key."""
+    return Fernet(_key()).encrypt(data)
+
+
+def open_sealed(sealed: bytes) -> bytes:
+    """Decrypt what `seal` made. Raises `Unavailable` where the key is not the one of then."""
+    try:
+        return Fernet(_key()).decrypt(sealed)
+    except InvalidToken:
+        raise Unavailable(
+            "A sealed action cannot be opened with keys/seal.",
+            remedy="Restore the key file that was there when the action was proposed.",
+        ) from None
+
+
+def _key() -> bytes:
+    path: Path = settings.M31A.DATA_DIR / "keys" / "seal"
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_bytes()
+    temporary = path.with_name(f".seal.{os.getpid()}")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(Fernet.generate_key())
+        file.flush()
+        os.fsync(file.fileno())
+    with contextlib.suppress(FileExistsError):
+        os.link(temporary, path)
+    temporary.unlink()
+    return path.read_bytes()

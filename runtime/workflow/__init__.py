@@ -1,0 +1,1 @@
+"""Workflows as data: states, legal moves, roles and the folds over them. Pure."""
