@@ -8,6 +8,7 @@ from __future__ import annotations
 from runtime.providers.base import (
     KINDS,
     Answer,
+    Kind,
     Message,
     Prompt,
     Provider,
@@ -21,6 +22,7 @@ from runtime.providers.script import check_script
 __all__ = [
     "KINDS",
     "Answer",
+    "Kind",
     "Message",
     "Prompt",
     "Provider",

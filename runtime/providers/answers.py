@@ -37,6 +37,23 @@ class Found:
     text: str = ""
 
 
+class Repair:
+    """Makes streamed text valid Unicode, as servers may cut a character in two between parts."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, text: str) -> str:
+        """Take the next part; return what is whole, with a mark for what is no character."""
+        if text.isascii() and not self._half and "\0" not in text:
+            return text
+        text = self._half + text
+        self._half = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = text.removesuffix(self._half)
+        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return whole.replace("\0", "\ufffd")
+
+
 class TextSplitter:
     """Passes streamed text through until an action may begin, and holds back the rest."""
 
@@ -79,16 +96,18 @@ class TextSplitter:
 
 
 def from_calls(calls: Sequence[tuple[str, str | Mapping[str, object] | None]]) -> Found:
-    """The action of an answer's tool calls, each a name and its (usually still encoded) arguments."""
+    """The action of an answer's tool calls, each a name and its arguments (mostly still JSON)."""
     if len(calls) != 1:
         return Found(error=f"The answer calls {len(calls)} tools; call `{TOOL}` once per answer.")
     name, arguments = calls[0]
     if name != TOOL:
         return Found(error=f"There is no tool of that name; call `{TOOL}`.")
-    if isinstance(arguments, Mapping):
-        return Found(action=_without_nulls(dict(arguments)))
     try:
+        if isinstance(arguments, Mapping):
+            arguments = orjson.dumps(arguments).decode()
         value = orjson.loads(arguments or "")
+    except TypeError:
+        return Found(error=f"The arguments of `{TOOL}` are not valid JSON.")
     except orjson.JSONDecodeError as fault:
         return Found(error=f"The arguments of `{TOOL}` are not one JSON object: {_where(fault)}.")
     if not isinstance(value, dict):

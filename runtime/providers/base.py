@@ -33,7 +33,7 @@ _CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One part of the conversation. Observations are user messages, in envelopes of the caller's."""
+    """One part of the conversation. Observations are user messages in the caller's envelopes."""
 
     role: Literal["user", "assistant"]
     text: str

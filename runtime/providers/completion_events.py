@@ -1,4 +1,4 @@
-"""The events of one chat completion as OpenAI's servers stream them, made from a script's line. Pure."""
+"""One chat completion as the events of a stream, made from a script's line. Pure."""
 
 from __future__ import annotations
 

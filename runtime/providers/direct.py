@@ -80,7 +80,7 @@ class Call:
 
 
 def run(connection: Connection, call: Call, cancel: threading.Event) -> Answer:
-    """Make the call in an event loop of its own. Raises `ProviderError`, or what `on_text` raises."""
+    """Make the call in its own event loop. Raises `ProviderError`, or what `on_text` raises."""
     if cancel.is_set():
         raise cancelled("")
     loop = asyncio.new_event_loop()
@@ -88,33 +88,42 @@ def run(connection: Connection, call: Call, cancel: threading.Event) -> Answer:
         return loop.run_until_complete(_watched(connection, call, cancel))
     finally:
         # Not asyncio.run: that would wait for a name look-up that hangs in a thread.
+        loop.run_until_complete(_end_tasks())
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
 
 async def _watched(connection: Connection, call: Call, cancel: threading.Event) -> Answer:
-    """The call, ended when its time is up or the caller cancels."""
+    """The call, until it ends, its time is up, or the caller cancels."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + call.timeout
     task = loop.create_task(_ask(connection, call))
-    try:
-        while not task.done():
-            left = deadline - loop.time()
-            if cancel.is_set():
-                raise cancelled(call.text)
-            if left <= 0:
-                raise too_slow(call.timeout, call.text)
-            await asyncio.wait({task}, timeout=min(WATCH_SECONDS, left))
-        return task.result()
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=CLOSE_SECONDS)
+    while not task.done():
+        left = deadline - loop.time()
+        if cancel.is_set():
+            raise cancelled(call.text)
+        if left <= 0:
+            raise too_slow(call.timeout, call.text)
+        await asyncio.wait({task}, timeout=min(WATCH_SECONDS, left))
+    return task.result()
+
+
+async def _end_tasks() -> None:
+    """End what still runs, which closes its connection; how it ends does not matter any more."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+    for task in tasks:
+        if task.done() and not task.cancelled():
+            task.exception()
 
 
 async def _ask(connection: Connection, call: Call) -> Answer:
     state = Wire(call.max_bytes)
     splitter = answers.TextSplitter()
+    repair = answers.Repair()
     caller_failed: list[Exception] = []
 
     def show(text: str) -> None:
@@ -136,7 +145,7 @@ async def _ask(connection: Connection, call: Call) -> Answer:
             ) as stream,
         ):
             async for event in stream:
-                show(splitter.feed(_text_of(event)))
+                show(splitter.feed(repair.feed(_text_of(event))))
             return _answer(stream, call, splitter.held, show)
     except ProviderError:
         raise
@@ -181,9 +190,13 @@ def _answer(stream: StreamedResponse, call: Call, held: str, show: Callable[[str
         text=call.text,
         action=action,
         usage=_usage(response, call.prompt, written),
-        model=(response.model_name or "")[:MAX_MODEL_NAME],
+        model=_printable(response.model_name or "")[:MAX_MODEL_NAME],
         error=error,
     )
+
+
+def _printable(text: str) -> str:
+    return "".join(character for character in text if character.isprintable())
 
 
 def _usage(response: library.ModelResponse, prompt: Prompt, written: int) -> Usage:

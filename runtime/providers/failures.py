@@ -68,6 +68,8 @@ def _kind(error: Exception, wire: Wire) -> Kind:
             return kind
     if isinstance(error, library.ModelHTTPError):
         return _status_kind(error.status_code)
+    if getattr(error.__cause__, "status_code", 400) < 400:
+        return "bad_request"  # a redirect, which is never followed
     if isinstance(error, library.ModelAPIError) and error.__cause__ is None:
         return "cut"  # the library's word for a stream without a finish reason
     return "malformed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections import deque
@@ -70,7 +71,7 @@ class ScriptedProvider:
         text = performance.play()
         return Answer(
             text=text,
-            action=line.action,
+            action=copy.deepcopy(line.action),
             usage=_usage(line, prompt, performance.size),
             model="scripted",
         )
