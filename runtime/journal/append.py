@@ -19,11 +19,12 @@ from django.db.transaction import atomic, on_commit
 
 from runtime.core import clock, ids
 from runtime.core.errors import StaleFence
-from runtime.models import Event, Run, Task
+from runtime.models import Artifact, Event, Run, Task
 
 from . import chain, hint
-from .chain import By
+from .chain import By, Draft
 from .draft import draft
+from .draft import moved as moved_out
 from .kind import Payload
 from .rows import COLUMNS
 
@@ -74,8 +75,8 @@ def append(
     changes: Sequence[Change] = (),
     held: tuple[str, ...] = HELD,
     at: datetime | None = None,
-) -> int:
-    """Write a worker's events with every projection they change, and return the last number.
+) -> list[Draft]:
+    """Write a worker's events with every projection they change, and return them.
 
     `task` must change at least one column: its row count proves the fence. Raises
     `StaleFence` where the claim no longer holds, and then nothing is written.
@@ -91,7 +92,7 @@ def append(
                 raise StaleFence("Another claim owns the task now.")
             new = chain.rows(by, moment, seq, head, drafts)
             cursor.executemany(_insert(connection.alias, Event, COLUMNS), new)
-            for row in rows:
+            for row in (*rows, *references(by, drafts, at or now())):
                 values = dict(row.values)
                 if row.seq_of is not None:
                     values["seq"] = seq + 1 + row.seq_of
@@ -106,7 +107,28 @@ def append(
             if _update(cursor, connection, Run, moved, {"id": by.run, "event_seq": seq}) != 1:
                 raise AssertionError("the run's head moved under its own lock")
         on_commit(lambda: hint.wake(by.run))
-    return int(moved["event_seq"])
+    return drafts
+
+
+def references(by: By, drafts: Sequence[Draft], at: datetime) -> list[Row]:
+    """A row for everything that was moved out of a payload, so that it is kept."""
+    return [
+        Row(
+            Artifact,
+            {
+                "run": by.run,
+                "task": by.task,
+                "action": str(item.given.get("action", "")),
+                "sha256": digest,
+                "name": f"{item.type} {name}",
+                "kind": "event",
+                "size": size,
+                "created_at": at,
+            },
+        )
+        for item in drafts
+        for name, digest, size in moved_out(item.given)
+    ]
 
 
 def _prove(
@@ -156,7 +178,8 @@ def _insert(alias: str, model: type[models.Model], names: tuple[str, ...]) -> st
     connection = connections[alias]
     columns = ", ".join(_column(connection, model, name) for name in names)
     marks = ", ".join(["%s"] * len(names))
-    return f"INSERT INTO {_table(connection, model)} ({columns}) VALUES ({marks})"
+    again = " ON CONFLICT DO NOTHING" if model is Artifact else ""
+    return f"INSERT INTO {_table(connection, model)} ({columns}) VALUES ({marks}){again}"
 
 
 @cache
@@ -181,5 +204,3 @@ def _update(
     cursor.execute(sql, arguments)
     return int(cursor.rowcount)
 
-
-SYSTEM = ids.SYSTEM_RUN

@@ -15,10 +15,10 @@ from django.db.transaction import atomic, on_commit
 from runtime.core import clock, ids
 from runtime.core.digests import first_head
 from runtime.core.errors import NotFound
-from runtime.models import Event, Run
+from runtime.models import Artifact, Event, Run
 
 from . import chain, hint
-from .append import now
+from .append import Row, now, references
 from .chain import By, Draft
 from .draft import draft
 from .kind import Payload
@@ -33,6 +33,7 @@ class Book:
         self.at = at
         self._start = run.event_seq
         self._rows: list[tuple[Any, ...]] = []
+        self._references: list[Row] = []
         self._values: dict[str, Any] = {}
 
     def append(
@@ -51,6 +52,7 @@ class Book:
     def _add(self, by: By, item: Draft) -> int:
         new = chain.rows(by, clock.stamp(self.at), self.run.event_seq, self.run.head_hash, [item])
         self._rows += new
+        self._references += references(by, [item], self.at)
         self.run.event_seq += 1
         self.run.head_hash = new[0][-1]
         return self.run.event_seq
@@ -68,6 +70,8 @@ class Book:
         Event.objects.bulk_create(
             [Event(**dict(zip(COLUMNS, row, strict=True))) for row in self._rows]
         )
+        rows = [Artifact(run=self.run, **_without_run(row)) for row in self._references]
+        Artifact.objects.bulk_create(rows, ignore_conflicts=True)
         moved = {
             **self._values,
             "event_seq": self.run.event_seq,
@@ -76,6 +80,10 @@ class Book:
         if Run.objects.filter(pk=self.run.pk, event_seq=self._start).update(**moved) != 1:
             raise AssertionError("the run's head moved under its own lock")
         on_commit(lambda: hint.wake(self.run.pk))
+
+
+def _without_run(row: Row) -> dict[str, Any]:
+    return {name: value for name, value in row.values.items() if name != "run"}
 
 
 @contextmanager

@@ -23,6 +23,8 @@ class Draft(NamedTuple):
     type: str
     v: int
     payload: str
+    given: dict[str, Any] = {}
+    """The payload before it became text, for whoever folds it at once."""
 
 
 def _json(value: Any) -> str:

@@ -21,11 +21,13 @@ def draft(payload: Payload) -> Draft:
     given = redactor().value(payload.given())
     text = canonical.text(given)
     if len(text.encode()) > MAX_PAYLOAD:
-        text = _shrink(payload, dict(given))
-    return Draft(payload.type, payload.v, text)
+        given = dict(given)
+        text = _shrink(payload, given)
+    return Draft(payload.type, payload.v, text, given)
 
 
 def _shrink(payload: Payload, given: dict[str, Any]) -> str:
+    """Move fields out of `given`, in place, until its text fits."""
     sizes = {name: canonical.encode(given[name]) for name in payload.bulky if name in given}
     for name in sorted(sizes, key=lambda name: -len(sizes[name])):
         value = given[name]

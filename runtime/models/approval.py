@@ -47,7 +47,8 @@ class Approval(models.Model):
     decided_at = models.DateTimeField(null=True)
     comment = models.TextField(default="")
     scope = models.CharField(max_length=40, default="once")
-    consumed_fence = models.PositiveBigIntegerField(null=True)
+    consumed_fence = models.PositiveBigIntegerField(default=0)
+    """The fence that used the one permission of this answer; 0 while it is unused."""
 
     class Meta:
         constraints = [
@@ -91,4 +92,4 @@ class Grant(models.Model):
     revoked_by = models.CharField(max_length=150, null=True)
 
     class Meta:
-        indexes = [models.Index(fields=["key", "subject"], name="grant_by_key")]
+        indexes = [models.Index(fields=["subject", "key"], name="grant_by_subject")]

@@ -12,6 +12,7 @@ class Artifact(models.Model):
 
     run = models.ForeignKey(Run, models.CASCADE)
     task = models.CharField(max_length=26, null=True)
+    action = models.CharField(max_length=64, default="")
     sha256 = models.CharField(max_length=64)
     name = models.CharField(max_length=255)
     kind = models.CharField(max_length=32)
@@ -20,7 +21,7 @@ class Artifact(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["run", "sha256", "name"], name="artifact_once")
+            models.UniqueConstraint(fields=["run", "action", "name", "sha256"], name="artifact_once")
         ]
         indexes = [models.Index(fields=["sha256"], name="artifact_by_hash")]
 

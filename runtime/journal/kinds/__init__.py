@@ -30,7 +30,6 @@ from .message_completed import MessageCompleted
 from .message_cut import MessageCut
 from .person_added import PersonAdded
 from .policy_decided import PolicyDecided
-from .question_answered import QuestionAnswered
 from .run_cancel_requested import RunCancelRequested
 from .run_cancelled import RunCancelled
 from .run_failed import RunFailed
@@ -77,7 +76,6 @@ __all__ = [
     "MessageCut",
     "PersonAdded",
     "PolicyDecided",
-    "QuestionAnswered",
     "RunCancelRequested",
     "RunCancelled",
     "RunFailed",

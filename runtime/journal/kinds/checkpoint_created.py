@@ -15,3 +15,4 @@ class CheckpointCreated(Payload):
     commit: str
     action: str
     files: list[str]
+    head: str | None = None

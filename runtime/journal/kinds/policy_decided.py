@@ -13,7 +13,7 @@ class PolicyDecided(Payload):
     """The gate's verdict, with all eleven stages."""
 
     type = "policy.decided"
-    bulky = ("stages", "facts", "effects")
+    bulky = ("stages", "facts", "effects", "operands")
 
     action: str
     kind: str
@@ -28,4 +28,5 @@ class PolicyDecided(Payload):
     key: str
     digest: str
     policy_hash: str
+    operands: list[list[str]] = Field(default_factory=list)
     facts: list[list[Any]] = Field(default_factory=list)

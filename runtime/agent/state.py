@@ -1,0 +1,264 @@
+"""What the journal says of a task, folded. Pure: the same events give the same state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+MAX_TURNS = 400
+"""Turns that are remembered for the model; older ones are counted."""
+
+Bulk = str | dict[str, Any]
+"""A text, or a reference to it: `{"artifact": SHA-256, "size": bytes}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One step as the model saw it: what it said, what it wanted, what came of it."""
+
+    step: int
+    said: Bulk = ""
+    wanted: Any = None
+    result: Bulk = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An action that was proposed and has not ended."""
+
+    action: str
+    kind: str
+    step: int
+    body: Any
+    raw_digest: str | None = None
+    started: bool = False
+    path: str | None = None
+    before: str | None = None
+    after: str | None = None
+    approval: str = ""
+    answer: str = ""
+    """How the approval stands: pending, approved, denied, expired, cancelled, superseded."""
+    comment: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A task as its events tell it. `steps` counts this generation's answers, `answers` all."""
+
+    objective: str = ""
+    workspace: str = ""
+    provider: str = ""
+    mode: str = "assisted"
+    role: str = "implementer"
+    kind: str = "implementation"
+    task_key: str = "main"
+    require_edit: bool = False
+    max_steps: int = 100
+    verification: tuple[tuple[str, ...], ...] = ()
+    base: str = ""
+    base_tree: str = ""
+    commit: str = ""
+    tree: str = ""
+    head: str = ""
+    steps: int = 0
+    answers: int = 0
+    refused_in_row: int = 0
+    edit_open: bool = False
+    verified_tree: str = ""
+    left_out: frozenset[str] = frozenset()
+    pending: Pending | None = None
+    said: Bulk = ""
+    turns: tuple[Turn, ...] = ()
+    dropped_turns: int = 0
+    delivered: dict[str, Any] = field(default_factory=dict)
+    last_failure: Bulk = ""
+
+    @property
+    def debt(self) -> bool:
+        """Whether something changed since the operator's verification last passed."""
+        if self.edit_open:
+            return True
+        return self.tree != (self.verified_tree or self.base_tree)
+
+    @property
+    def changed(self) -> bool:
+        """Whether what would be delivered differs from where the run began."""
+        return self.tree != self.base_tree
+
+
+def fold(task: str, events: Iterable[tuple[str, str | None, dict[str, Any]]]) -> State:
+    """The state after events, each given as type, task and payload."""
+    state = State()
+    for type_, owner, payload in events:
+        if owner is None or owner == task:
+            state = apply(state, type_, payload, task)
+    return state
+
+
+def apply(state: State, type_: str, payload: dict[str, Any], task: str = "") -> State:
+    """The state after one more event. Types that say nothing about the agent change nothing."""
+    rule = _RULES.get(type_)
+    return state if rule is None else rule(state, payload, task)
+
+
+def _submitted(state: State, p: dict[str, Any], task: str) -> State:
+    mine = next((t for t in p["tasks"] if t["task"] == task), p["tasks"][0])
+    verification = p["verification"]
+    if isinstance(verification, dict):
+        raise TypeError("the payload of run.submitted must be whole before it is folded")
+    return replace(
+        state,
+        objective=p["objective"],
+        workspace=p["workspace"],
+        provider=p["provider"],
+        mode=p["mode"],
+        role=mine["role"],
+        kind=mine["kind"],
+        task_key=mine["key"],
+        require_edit=p["require_edit"],
+        max_steps=p["max_steps"],
+        verification=tuple(tuple(command) for command in verification),
+        base=p["base"],
+        base_tree=p["tree"],
+        commit=p["base"],
+        tree=p["tree"],
+        head=p["base"],
+    )
+
+
+def _message(state: State, p: dict[str, Any], task: str) -> State:
+    return replace(
+        state, steps=state.steps + 1, answers=state.answers + 1, said=p.get("text", "")
+    )
+
+
+def _answer_refused(state: State, p: dict[str, Any], task: str) -> State:
+    turn = Turn(p["step"], state.said, None, p["reason"])
+    state = _turn(state, turn)
+    return replace(state, refused_in_row=state.refused_in_row + 1, last_failure=p["reason"])
+
+
+def _proposed(state: State, p: dict[str, Any], task: str) -> State:
+    pending = Pending(p["action"], p["kind"], p["step"], p["body"], p.get("raw_digest"))
+    return replace(state, pending=pending, refused_in_row=0)
+
+
+def _requested(state: State, p: dict[str, Any], task: str) -> State:
+    if state.pending is None or state.pending.action != p["action"]:
+        return state
+    pending = replace(state.pending, approval=p["approval"], answer="pending", started=False)
+    return replace(state, pending=pending)
+
+
+def _answered(answer: str) -> Any:
+    def rule(state: State, p: dict[str, Any], task: str) -> State:
+        pending = state.pending
+        if pending is None or pending.approval != p["approval"]:
+            return state
+        comment = p.get("comment") or p.get("reason") or ""
+        return replace(state, pending=replace(pending, answer=answer, comment=comment))
+
+    return rule
+
+
+def _started(state: State, p: dict[str, Any], task: str) -> State:
+    if state.pending is None:
+        return state
+    pending = replace(
+        state.pending,
+        started=True,
+        path=p.get("path"),
+        before=p.get("before"),
+        after=p.get("after"),
+    )
+    return replace(state, pending=pending)
+
+
+def _completed(state: State, p: dict[str, Any], task: str) -> State:
+    state = _end(state, p["observation"], failed=not p["ok"])
+    if p["kind"] in {"replace_text", "write_file", "apply_patch"} and p["ok"]:
+        state = replace(state, edit_open=True)
+    return state
+
+
+def _not_done(state: State, p: dict[str, Any], task: str) -> State:
+    return _end(state, p["reason"], failed=True)
+
+
+def _end(state: State, result: Bulk, *, failed: bool) -> State:
+    pending = state.pending
+    if pending is None:
+        return state
+    turn = Turn(pending.step, state.said, pending.body, result)
+    state = _turn(replace(state, pending=None, said=""), turn)
+    return replace(state, last_failure=result) if failed else state
+
+
+def _turn(state: State, turn: Turn) -> State:
+    turns = (*state.turns, turn)
+    dropped = max(0, len(turns) - MAX_TURNS)
+    return replace(
+        state, turns=turns[dropped:], dropped_turns=state.dropped_turns + dropped, said=""
+    )
+
+
+def _checkpoint(state: State, p: dict[str, Any], task: str) -> State:
+    files = p["files"] if isinstance(p["files"], list) else []
+    return replace(
+        state,
+        tree=p["tree"],
+        commit=p["commit"],
+        head=p.get("head") or state.head,
+        left_out=state.left_out - frozenset(files),
+    )
+
+
+def _passed(state: State, p: dict[str, Any], task: str) -> State:
+    left_out = p["left_out"] if isinstance(p["left_out"], list) else []
+    return replace(
+        state,
+        edit_open=False,
+        verified_tree=p["tree"],
+        left_out=state.left_out | frozenset(left_out),
+    )
+
+
+def _failed_verification(state: State, p: dict[str, Any], task: str) -> State:
+    left_out = p.get("left_out")
+    if not isinstance(left_out, list):
+        return state
+    return replace(state, left_out=state.left_out | frozenset(left_out))
+
+
+def _delivered(state: State, p: dict[str, Any], task: str) -> State:
+    return replace(state, delivered=p)
+
+
+def _retried(state: State, p: dict[str, Any], task: str) -> State:
+    return replace(state, steps=0, refused_in_row=0, pending=None)
+
+
+_RULES: dict[str, Any] = {
+    "run.submitted": _submitted,
+    "message.completed": _message,
+    "answer.refused": _answer_refused,
+    "action.proposed": _proposed,
+    "approval.requested": _requested,
+    "approval.approved": _answered("approved"),
+    "approval.denied": _answered("denied"),
+    "approval.expired": _answered("expired"),
+    "approval.cancelled": _answered("cancelled"),
+    "approval.superseded": _answered("superseded"),
+    "action.started": _started,
+    "action.completed": _completed,
+    "action.refused": _not_done,
+    "action.outcome_unknown": _not_done,
+    "finish.refused": _not_done,
+    "checkpoint.created": _checkpoint,
+    "verification.passed": _passed,
+    "verification.failed": _failed_verification,
+    "delivery.completed": _delivered,
+    "task.retried": _retried,
+}

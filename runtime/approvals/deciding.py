@@ -1,0 +1,199 @@
+"""Answering: the one function through which every door goes.
+
+Decision, event and wake-up are one transaction. Whoever answers never runs the action.
+"""
+
+from __future__ import annotations
+
+from runtime.core import clock
+from runtime.core.errors import BadInput, Conflict, NotFound, Refused
+from runtime.journal.append import new_id
+from runtime.journal.book import Book, open_run
+from runtime.journal.kinds import ApprovalApproved, ApprovalDenied, GrantCreated, TaskReady
+from runtime.models import Approval, Grant, Task, User
+from runtime.tasks import moves
+
+from .expiring import expire
+from .scopes import Scope, parse_scope
+
+MAX_COMMENT = 4000
+VERDICTS = {"approve": "approved", "deny": "denied"}
+
+
+def decide(
+    approval_id: str,
+    *,
+    by: User,
+    verdict: str,
+    scope: str = "once",
+    comment: str = "",
+    seen_digest: str | None = None,
+) -> Approval:
+    """Answer a pending approval.
+
+    1. Lock the run, then the approval. 2. A settled one: the same answer of the same person
+    is a repetition, any other raises `Conflict` with the outcome. 3. Past its time it expires
+    here. 4. The right is read from the database now. 5. What was seen must be what would
+    run. 6. Answer, grant, event and wake-up.
+
+    Raises `NotFound`, `BadInput`, `Refused` (no right), `Conflict` (too late, or changed).
+    """
+    wanted = _check_input(verdict, comment)
+    run_id = Approval.objects.filter(pk=approval_id).values_list("run_id", flat=True).first()
+    if run_id is None:
+        raise NotFound(f"There is no approval {approval_id}.", remedy="`m31a approvals` lists them.")
+    with open_run(run_id) as book:
+        approval = Approval.objects.select_for_update().select_related("run__workspace").get(
+            pk=approval_id
+        )
+        span = parse_scope(scope, book.at)
+        if approval.state != Approval.State.PENDING:
+            return _repeated(approval, by, wanted)
+        if approval.expires_at <= book.at:
+            expire(book, approval)
+        else:
+            _check_right(approval, by)
+            _check_seen(approval, seen_digest)
+            _answer(book, approval, by, wanted, span, scope, comment)
+    if approval.state == Approval.State.EXPIRED:
+        raise Conflict(
+            "The approval expired before it was answered.",
+            outcome="expired",
+            remedy="The model was told; retry the task if the action is still wanted.",
+        )
+    return approval
+
+
+def _check_input(verdict: str, comment: str) -> str:
+    if verdict not in VERDICTS:
+        raise BadInput(f"verdict: {verdict!r} is none.", remedy="Use approve or deny.")
+    if len(comment) > MAX_COMMENT:
+        raise BadInput(
+            f"comment: {len(comment)} characters are over the bound of {MAX_COMMENT}.",
+            remedy="Shorten it.",
+            field="comment",
+        )
+    return VERDICTS[verdict]
+
+
+def _repeated(approval: Approval, by: User, wanted: str) -> Approval:
+    if approval.state == wanted and approval.decided_by == by.get_username():
+        return approval
+    who = f" by {approval.decided_by}" if approval.decided_by else ""
+    raise Conflict(
+        f"The approval is already {approval.state}{who}.",
+        outcome=approval.state,
+        remedy="Nothing was changed.",
+    )
+
+
+def _check_right(approval: Approval, by: User) -> None:
+    """ASK: a reviewer. ESCALATE: a member of security who did not submit the run, always."""
+    person = User.objects.get(pk=by.pk)
+    if approval.decision == "ESCALATE":
+        if not _has(person, "runtime.decide_critical"):
+            raise Refused(
+                f"{person.get_username()} may not answer an ESCALATE.",
+                remedy="`m31a user add NAME --role security` names somebody who may.",
+            )
+        if person.get_username() == approval.submitted_by:
+            raise Refused(
+                f"{person.get_username()} submitted this run; an ESCALATE needs four eyes.",
+                remedy="`m31a user add NAME --role security` adds a second person.",
+            )
+    elif approval.kind == Approval.Kind.QUESTION:
+        mine = person.get_username() == approval.submitted_by
+        if not mine and not _has(person, "runtime.decide_approval"):
+            raise Refused(
+                f"{person.get_username()} may not answer this question.",
+                remedy="The submitter or a reviewer may.",
+            )
+    elif not _has(person, "runtime.decide_approval"):
+        raise Refused(
+            f"{person.get_username()} may not answer an ASK.",
+            remedy="`m31a user add NAME --role reviewer` names somebody who may.",
+        )
+
+
+def _has(person: User, permission: str) -> bool:
+    """A right through a role. Being superuser is none."""
+    return person.is_active and permission in person.get_group_permissions()
+
+
+def _check_seen(approval: Approval, seen: str | None) -> None:
+    if seen is not None and seen != approval.digest:
+        raise Conflict(
+            "The action is not the one that you saw.",
+            outcome=approval.state,
+            remedy="Look at the card again.",
+        )
+
+
+def _answer(
+    book: Book, approval: Approval, by: User, wanted: str, span: Scope, scope: str, comment: str
+) -> None:
+    if approval.kind == Approval.Kind.QUESTION and wanted == "approved" and not comment.strip():
+        raise BadInput("comment: the answer is empty.", remedy="Write the answer as the comment.")
+    actor = f"user:{by.get_username()}"
+    approval.state = wanted
+    approval.decided_by = by.get_username()
+    approval.decided_at = book.at
+    approval.comment = comment
+    approval.scope = scope
+    pending = Approval.objects.filter(pk=approval.pk, state=Approval.State.PENDING)
+    changed = pending.update(
+        state=wanted,
+        decided_by=approval.decided_by,
+        decided_at=book.at,
+        comment=comment,
+        scope=scope,
+    )
+    if changed != 1:
+        raise Conflict("Somebody else was faster.", outcome=approval.state)
+    facts = {"approval": approval.pk, "action": approval.action, "kind": approval.action_kind}
+    if wanted == "approved":
+        event = ApprovalApproved(**facts, scope=scope, comment=comment)
+        book.append(event, actor=actor, task=approval.task_id)
+        if span.kind != "once":
+            _grant(book, approval, span, actor)
+    else:
+        event_denied = ApprovalDenied(**facts, comment=comment)
+        book.append(event_denied, actor=actor, task=approval.task_id)
+    wake(book, approval, wanted)
+
+
+def wake(book: Book, approval: Approval, why: str) -> None:
+    """The task that waited for this may go on."""
+    task = Task.objects.select_for_update().get(pk=approval.task_id)
+    if task.state == "waiting":
+        moves.move(
+            book, task, "ready", TaskReady(why=f"approval {why}"), available_at=book.at
+        )
+
+
+def _grant(book: Book, approval: Approval, span: Scope, actor: str) -> None:
+    grant = Grant(
+        id=new_id(),
+        key=approval.key,
+        scope=span.kind,
+        subject=span.subject(approval),
+        lifts=approval.decision,
+        approval=approval,
+        granted_by=str(approval.decided_by),
+        granted_at=book.at,
+        expires_at=span.until,
+    )
+    grant.save(force_insert=True)
+    book.append(
+        GrantCreated(
+            grant=grant.pk,
+            approval=approval.pk,
+            key=grant.key,
+            scope=grant.scope,
+            subject=grant.subject,
+            lifts=grant.lifts,
+            expires_at=clock.stamp(span.until) if span.until else None,
+        ),
+        actor=actor,
+        task=approval.task_id,
+    )

@@ -1,0 +1,5 @@
+"""A run's references to stored bytes: kept, listed, read. Text is redacted before it is stored."""
+
+from .store import ArtifactFact, for_run, get, keep, keep_text, references
+
+__all__ = ["ArtifactFact", "for_run", "get", "keep", "keep_text", "references"]

@@ -1,0 +1,55 @@
+"""Storing bytes for a run. The reference is a row that goes in with the event that names it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+
+from runtime import blobs
+from runtime.core.errors import NotFound
+from runtime.models import Artifact
+from runtime.secrets import redactor
+
+
+class ArtifactFact(NamedTuple):
+    """What an event says of an artifact: hash, name, kind, and size in bytes."""
+
+    sha256: str
+    name: str
+    kind: str
+    size: int
+
+    def payload(self) -> dict[str, Any]:
+        """As it stands in an event."""
+        return self._asdict()
+
+
+def keep(data: bytes, name: str, kind: str) -> ArtifactFact:
+    """Store bytes as they are. Raises `BadInput` over the bound of a blob."""
+    return ArtifactFact(blobs.put(data), name, kind, len(data))
+
+
+def keep_text(text: str, name: str, kind: str) -> ArtifactFact:
+    """Store text, redacted."""
+    return keep(redactor().text(text).encode(), name, kind)
+
+
+def for_run(run: str) -> QuerySet[Artifact]:
+    """The artifacts of a run, oldest first."""
+    return Artifact.objects.filter(run=run).order_by("id")
+
+
+def references(digest: str) -> QuerySet[Artifact]:
+    """Every reference to these bytes."""
+    return Artifact.objects.filter(sha256=digest).order_by("id")
+
+
+def get(digest: str) -> bytes:
+    """The bytes of an artifact, checked against their hash. Raises `NotFound` where no run
+    refers to them."""
+    if not references(digest).exists():
+        raise NotFound(
+            f"No run refers to an artifact {digest}.", remedy="`m31a artifacts RUN` lists them."
+        )
+    return blobs.get(digest)

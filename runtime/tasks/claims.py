@@ -1,0 +1,130 @@
+"""Taking a ready task: exactly one worker gets it, and every claim raises the fence."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db.models import F
+from django.db.models.functions import Now
+
+from runtime.core.errors import NotFound
+from runtime.journal.append import By
+from runtime.journal.book import Book, open_run
+from runtime.journal.kinds import TaskClaimed
+from runtime.models import Dependency, Task
+
+from . import incarnation
+
+CANDIDATES = 20
+"""Ready tasks that one look considers; the rest wait for the next look."""
+
+
+class Claim(NamedTuple):
+    """One worker's hold on a task."""
+
+    run: str
+    task: str
+    attempt: int
+    fence: int
+    owner: str
+    fresh: bool
+    """Whether this claim began a new attempt."""
+
+    def by(self) -> By:
+        """How the holder signs its events."""
+        return By(self.run, self.task, self.attempt, self.fence, "worker")
+
+
+def lease() -> timedelta:
+    """How long a claim holds without renewal."""
+    return timedelta(seconds=settings.M31A.LEASE_SECONDS)
+
+
+def claim(owner: str, prefer: str | None = None, run: str | None = None) -> Claim | None:
+    """Claim a ready task, `prefer` before others, or none where nothing is ready.
+
+    With `run` only tasks of that run are considered.
+    """
+    ready = Task.objects.filter(state="ready", available_at__lte=Now())
+    if run is not None:
+        ready = ready.filter(run=run)
+    order = ready.order_by(F("priority").desc(), "available_at", "id")
+    candidates = list(order.values_list("id", "run_id")[:CANDIDATES])
+    if prefer is not None:
+        candidates.sort(key=lambda pair: pair[0] != prefer)
+    for task_id, run_id in candidates:
+        taken = _take(task_id, run_id, owner)
+        if taken is not None:
+            return taken
+    return None
+
+
+def _take(task_id: str, run_id: str, owner: str) -> Claim | None:
+    try:
+        with open_run(run_id, skip_locked=True) as book:
+            task = (
+                Task.objects.select_for_update()
+                .filter(pk=task_id, state="ready", available_at__lte=Now())
+                .first()
+            )
+            if task is None or _unmet(task):
+                return None
+            return _write(book, task, owner)
+    except NotFound:
+        return None  # another worker has this run locked; it is looked at again
+
+
+def _unmet(task: Task) -> bool:
+    """A dependency that has not ended as its edge wants: then the task is not run."""
+    return Dependency.objects.filter(child=task, satisfied=False).exists()
+
+
+def _write(book: Book, task: Task, owner: str) -> Claim:
+    attempt = task.attempt + (1 if task.fresh_attempt else 0)
+    fence = task.fence + 1
+    Task.objects.filter(pk=task.pk, fence=task.fence).update(
+        state="running",
+        attempt=attempt,
+        fence=fence,
+        fresh_attempt=False,
+        lease_owner=owner,
+        lease_seq=F("lease_seq") + 1,
+        lease_expires_at=Now() + lease(),
+    )
+    taken = Claim(book.run.pk, task.pk, attempt, fence, owner, task.fresh_attempt)
+    by = taken.by()
+    book.append(
+        TaskClaimed(owner=owner, crashes=task.crashes),
+        actor=by.actor,
+        task=by.task,
+        attempt=attempt,
+        fence=fence,
+    )
+    if book.run.state != "running":
+        book.set(state="running")
+    return taken
+
+
+def ready_count() -> int:
+    """Tasks that could be claimed now."""
+    return Task.objects.filter(state="ready", available_at__lte=Now()).count()
+
+
+def prefer_run(run: str) -> str | None:
+    """A ready task of a run, if there is one."""
+    ready = Task.objects.filter(run=run, state="ready").order_by("id")
+    return ready.values_list("id", flat=True).first()
+
+
+def idle(run: str | None = None) -> bool:
+    """No task is ready, and none is held by a dead process or an expired lease."""
+    tasks = Task.objects.all() if run is None else Task.objects.filter(run=run)
+    if tasks.filter(state="ready", available_at__lte=Now()).exists():
+        return False
+    leased = tasks.filter(state__in=["running", "cancelling"])
+    if leased.filter(lease_expires_at__lt=Now()).exists():
+        return False
+    owners = leased.values_list("lease_owner", flat=True).distinct()
+    return not any(incarnation.is_gone(owner) for owner in owners)

@@ -1,0 +1,107 @@
+"""Leases: renewed by their holder, taken back from holders that died or fell silent.
+
+Expiry is compared on the database's clock only. A taker repeats its whole guard in the write.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from django.db.models import F
+from django.db.models.functions import Now
+
+from runtime.journal.append import By
+from runtime.journal.book import open_run
+from runtime.journal.kinds import TaskCancelled, TaskFailed, TaskLeaseExpired
+from runtime.models import Task
+
+from . import incarnation
+from .claims import Claim, lease
+from .moves import move
+
+LEASED = ("running", "cancelling")
+PAGE = 100
+Standing = Literal["held", "cancel", "lost"]
+
+
+def renew(claim: Claim) -> Standing:
+    """Prolong a lease. An expired one may be renewed as long as nobody took the task back."""
+    held = Task.objects.filter(pk=claim.task, fence=claim.fence, state__in=LEASED)
+    if held.update(lease_seq=F("lease_seq") + 1, lease_expires_at=Now() + lease()) != 1:
+        return "lost"
+    return peek(claim)
+
+
+def peek(claim: Claim) -> Standing:
+    """How a claim stands, by reading only."""
+    row = Task.objects.filter(pk=claim.task).values_list("fence", "state").first()
+    if row is None or row[0] != claim.fence or row[1] not in LEASED:
+        return "lost"
+    return "cancel" if row[1] == "cancelling" else "held"
+
+
+def expire_owner(owner_prefix: str) -> int:
+    """End at once the leases of an incarnation that is known to be dead; how many."""
+    mine = Task.objects.filter(state__in=LEASED, lease_owner__startswith=owner_prefix)
+    return mine.update(lease_expires_at=Now())
+
+
+def reap() -> int:
+    """Take back every task whose holder is dead or whose lease ran out; how many.
+
+    A holder of this machine whose process is gone loses its task at once, any other only
+    after a further quarter of the lease.
+    """
+    taken, after = 0, ""
+    while True:
+        page = list(
+            Task.objects.filter(state__in=LEASED, pk__gt=after)
+            .order_by("pk")
+            .values_list("pk", "run_id", "fence", "lease_seq", "lease_owner")[:PAGE]
+        )
+        for task_id, run_id, fence, lease_seq, owner in page:
+            gone = incarnation.is_gone(owner)
+            taken += _take_back(task_id, run_id, fence, lease_seq, gone=gone)
+        if len(page) < PAGE:
+            return taken
+        after = page[-1][0]
+
+
+def _take_back(task_id: str, run_id: str, fence: int, lease_seq: int, *, gone: bool) -> int:
+    guard = Task.objects.filter(
+        pk=task_id, state__in=LEASED, fence=fence, lease_seq=lease_seq
+    )
+    if not gone:
+        guard = guard.filter(lease_expires_at__lt=Now() - lease() / 4)
+    if not guard.exists():
+        return 0
+    with open_run(run_id) as book:
+        task = guard.select_for_update().first()
+        if task is None:
+            return 0
+        by = By(run_id, task_id, task.attempt, fence, "reconciler")
+        if task.state == "cancelling":
+            move(book, task, "cancelled", TaskCancelled(), by=by)
+            return 1
+        crashes = task.crashes + 1
+        book.append(
+            TaskLeaseExpired(owner=task.lease_owner, crashes=crashes),
+            actor="reconciler",
+            task=task_id,
+            attempt=task.attempt,
+            fence=fence,
+        )
+        if task.attempt >= book.run.max_attempts:
+            failed = TaskFailed(
+                reason="attempts_exhausted",
+                detail=f"{task.attempt} attempts ended without a result.",
+            )
+            move(
+                book, task, "failed", failed, by=by, crashes=crashes, reason="attempts_exhausted"
+            )
+        else:
+            from runtime.journal.kinds import TaskReady
+
+            ready = TaskReady(why="lease_lost")
+            move(book, task, "ready", ready, by=by, crashes=crashes, fresh_attempt=True)
+    return 1

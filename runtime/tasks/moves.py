@@ -1,0 +1,149 @@
+"""Moves of a task, and what follows from them: its dependents and the state of the run.
+
+Everything here happens in one transaction, with the run's row locked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+
+from runtime.core.errors import Refused, StaleFence
+from runtime.journal.append import By
+from runtime.journal.book import Book, open_run
+from runtime.journal.kind import Payload
+from runtime.journal.kinds import (
+    RunCancelled,
+    RunFailed,
+    RunSucceeded,
+    TaskReady,
+    TaskSkipped,
+)
+from runtime.models import Dependency, Task
+from runtime.workflow.states import LEASED, RUN_TERMINAL, TERMINAL, RunState, legal, run_state
+
+from .wake import enqueue
+
+if TYPE_CHECKING:
+    from .claims import Claim
+
+
+class Hold:
+    """A claimed task whose run is locked and whose fence is proven."""
+
+    def __init__(self, book: Book, task: Task, claim: Claim) -> None:
+        self.book, self.task, self.claim = book, task, claim
+
+    def append(self, payload: Payload) -> int:
+        """Add an event as the holder and return its number."""
+        by = self.claim.by()
+        return self.book.append(
+            payload, actor=by.actor, task=by.task, attempt=by.attempt, fence=by.fence
+        )
+
+    def move(self, state: str, payload: Payload, **values: Any) -> None:
+        """Move the held task, with everything that follows."""
+        move(self.book, self.task, state, payload, by=self.claim.by(), **values)
+
+
+@contextmanager
+def held(claim: Claim, states: tuple[str, ...] = ("running",)) -> Iterator[Hold]:
+    """Lock the run of a claim and prove its fence. Raises `StaleFence`."""
+    with open_run(claim.run) as book:
+        task = (
+            Task.objects.select_for_update()
+            .filter(pk=claim.task, fence=claim.fence, state__in=states)
+            .first()
+        )
+        if task is None:
+            raise StaleFence("Another claim owns the task now.")
+        yield Hold(book, task, claim)
+
+
+def move(
+    book: Book,
+    task: Task,
+    state: str,
+    payload: Payload,
+    *,
+    by: By | None = None,
+    actor: str = "runtime",
+    **values: Any,
+) -> None:
+    """Move a task of an open run, settle its dependents, and bring the run's state up to date.
+
+    Raises `Refused` where the table of moves does not have it, or another was faster.
+    """
+    before = task.state
+    if not legal(before, state):
+        raise Refused(f"A task that is {before} cannot become {state}.")
+    if before in LEASED and state not in LEASED:
+        values = {"lease_owner": "", "lease_expires_at": None, **values}
+    changed = Task.objects.filter(pk=task.pk, state=before, fence=task.fence)
+    if changed.update(state=state, **values) != 1:
+        raise Refused(f"The task is not {before} any more.")
+    task.state = state
+    for name, value in values.items():
+        if not isinstance(value, models.Expression):
+            setattr(task, name, value)
+    who = by or By(book.run.pk, task.pk, None, None, actor)
+    book.append(payload, actor=who.actor, task=task.pk, attempt=who.attempt, fence=who.fence)
+    if state == "ready":
+        enqueue(task.pk)
+    if state in TERMINAL:
+        _settle_children(book, task)
+    refresh(book, payload)
+
+
+def _settle_children(book: Book, parent: Task) -> None:
+    """Satisfy or break each edge once; children in the order of their ids."""
+    edges = Dependency.objects.filter(parent=parent, satisfied=False).order_by("child_id")
+    for edge in list(edges):
+        child = Task.objects.select_for_update().get(pk=edge.child_id)
+        if child.state != "blocked":
+            continue
+        if not _met(edge.kind, parent.state):
+            move(book, child, "skipped", TaskSkipped())
+            continue
+        Dependency.objects.filter(pk=edge.pk, satisfied=False).update(satisfied=True)
+        if not Dependency.objects.filter(child=child, satisfied=False).exists():
+            move(book, child, "ready", TaskReady(why="dependencies"), available_at=book.at)
+
+
+def _met(kind: str, state: str) -> bool:
+    if kind == Dependency.Kind.AFTER:
+        return True
+    wanted = "succeeded" if kind == Dependency.Kind.NEEDS else "failed"
+    return state == wanted
+
+
+def refresh(book: Book, cause: Payload) -> None:
+    """Bring the run's state in line with its tasks, with an event where it ends."""
+    run = book.run
+    tasks = list(Task.objects.filter(run=run).order_by("id"))
+    failed = [task for task in tasks if task.state == "failed" and not _handled(task)]
+    state = run_state(
+        [task.state for task in tasks],
+        cancel_requested=run.cancel_requested,
+        unhandled_failure=bool(failed),
+    )
+    if state == run.state or run.state in RUN_TERMINAL:
+        return
+    if state == RunState.SUCCEEDED:
+        book.append(RunSucceeded(summary=getattr(cause, "summary", "")), actor="runtime")
+    elif state == RunState.FAILED:
+        reason = failed[0].reason if failed else "failed"
+        detail = getattr(cause, "detail", "")
+        book.append(RunFailed(reason=reason, detail=detail), actor="runtime")
+        book.set(reason=reason)
+    elif state == RunState.CANCELLED:
+        book.append(RunCancelled(), actor="runtime")
+        book.set(reason="cancelled")
+    book.set(state=str(state), ended_at=book.at if state in RUN_TERMINAL else None)
+
+
+def _handled(task: Task) -> bool:
+    return Dependency.objects.filter(parent=task, kind=Dependency.Kind.ON_FAILURE).exists()
