@@ -1,0 +1,1 @@
+"""The door for browsers that watch: one WebSocket, rows out, acknowledgements in."""
