@@ -1,0 +1,17 @@
+"""Confinement of every command, and the few trusted processes that the server itself runs."""
+
+from runtime.sandbox.accounts import pick_uid, uid_range
+from runtime.sandbox.cage import Cage
+from runtime.sandbox.client import end_leftovers
+from runtime.sandbox.etc import base_etc
+from runtime.sandbox.host import run_host
+from runtime.sandbox.oneshot import OneShot, run_one
+from runtime.sandbox.selftest import check, require
+from runtime.sandbox.spec import CageSpec, Finding, HostResult, Limits, Mount, Result
+from runtime.sandbox.toolchains import Toolchain, find_toolchains
+
+__all__ = [
+    "Cage", "CageSpec", "Finding", "HostResult", "Limits", "Mount", "OneShot", "Result",
+    "Toolchain", "base_etc", "check", "end_leftovers", "find_toolchains", "pick_uid", "require",
+    "run_host", "run_one", "uid_range",
+]  # fmt: skip

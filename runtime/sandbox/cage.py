@@ -1,0 +1,17 @@
+"""The only door through which a command is executed."""
+
+from __future__ import annotations
+
+from runtime.sandbox import selftest
+from runtime.sandbox.cell import Cell
+
+
+class Cage(Cell):
+    """A cell on a machine that has shown, in this process, that it can confine.
+
+    Making one costs nothing. Its first `run` does the self-test (once per process) and starts the
+    broker; it raises Unavailable, with the diagnosis and the remedy, where confinement fails.
+    """
+
+    def _prove(self) -> None:
+        selftest.require()

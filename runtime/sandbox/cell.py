@@ -1,0 +1,240 @@
+"""Executing commands through one broker: what a Cage does, apart from proving that it holds."""
+
+from __future__ import annotations
+
+import math
+import os
+import posixpath
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from runtime.core.commands import Command, Exec, Shell
+from runtime.core.errors import BadInput, Unavailable
+from runtime.policy.authorised import Authorised
+from runtime.sandbox import broker, bubblewrap, command, diagnosis, environment, layout, seccomp
+from runtime.sandbox.client import Broker
+from runtime.sandbox.spec import CageSpec, Result
+
+_REQUEST_BYTES = 160 << 10  # one message to the broker; the kernel bounds one argument to 128 KiB
+_LIMIT_NAMES = {broker.OVER_MEMORY: "memory_bytes", broker.OVER_WRITTEN: "written_bytes"}
+_LIMIT_SIGNALS = {25: "file_bytes"}  # SIGXFSZ
+
+
+class Cell:
+    """Commands of one worktree, confined alike. A context manager; usable from several threads.
+
+    The broker starts at the first `run`. Once it is gone, every further run fails: nothing is ever
+    executed without it, and a new one must be made.
+    """
+
+    def __init__(self, spec: CageSpec, *, covers: tuple[layout.Cover, ...] = ()) -> None:
+        self.spec = spec
+        self._covers = covers
+        self._lock = threading.Lock()
+        self._link: Broker | None = None
+        self._facts: dict[str, str | int | bool] = {}
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every command and the broker. Afterwards `run` raises Unavailable."""
+        with self._lock:
+            self._closed = True
+            if self._link is not None:
+                self._link.close()
+
+    @property
+    def broker_pid(self) -> int | None:
+        """The broker's process id on the host, None before the first run."""
+        return self._link.pid if self._link else None
+
+    def run(
+        self,
+        authorised: Authorised[Command],
+        *,
+        timeout: float | None = None,
+        profile: str = "tool",
+        cancel: threading.Event | None = None,
+        on_output: command.OnOutput | None = None,
+        stdout_to: int | None = None,
+        env: Mapping[str, str] | None = None,
+        keep: int | None = None,
+    ) -> Result:
+        """Execute one command and wait for its end and that of everything it started.
+
+        `timeout` in seconds (default: the spec's). `profile="git"` and `env` are for the runtime's
+        own commands. `cancel` ends the command as a timeout does: SIGTERM, 0.3 s, SIGKILL.
+        `on_output(stream, data)` sees output as it comes. `stdout_to` receives all of stdout
+        instead of the result. `keep` replaces the spec's bytes kept per stream.
+
+        Raises BadInput, before anything starts, for a command that cannot be passed on or a cwd
+        outside the root; Unavailable where there is no confinement. A cage that fails later is a
+        Result with `failure`.
+        """
+        subject = _subject(authorised)
+        own = authorised.source == "runtime"
+        if not own and (profile != "tool" or env is not None):
+            raise Unavailable("The git profile and env are for the runtime's own commands only.")
+        wall = self.spec.limits.wall_seconds if timeout is None else timeout
+        if not wall > 0 or not math.isfinite(wall):
+            raise BadInput(f"The timeout {wall!r} is not positive and finite.", field="timeout")
+        request: dict[str, object] = {
+            "argv": _argv(subject),
+            "cwd": os.fsencode(self._cwd(subject.cwd)),
+            "env": environment.build(self.spec.path, dict(subject.env), env or {}),
+            "wall": wall,
+            "profile": profile,
+        }
+        _check_size(request)
+        link = self._start(profile)
+        done = command.exchange(
+            link,
+            request,
+            wall=wall,
+            keep=self.spec.limits.output_bytes if keep is None else keep,
+            cancel=cancel,
+            on_output=on_output,
+            stdout_to=stdout_to,
+        )
+        return self._result(subject, done)
+
+    def _cwd(self, cwd: str) -> str:
+        """A directory in the cage: relative to the root and inside it, by name at least. Links are
+        followed inside the cage, where nothing but the cage is to be found."""
+        parts = cwd.split("/")
+        if cwd.startswith("/") or ".." in parts or "\0" in cwd:
+            raise BadInput(
+                f"The working directory {cwd!r} is not inside the workspace.",
+                remedy="Give a path relative to the workspace's root, without '..'.",
+                field="cwd",
+            )
+        return posixpath.normpath(posixpath.join(self.spec.root, cwd))
+
+    def _prove(self) -> None:
+        """Called once before the broker starts; raises Unavailable where nothing may run."""
+
+    def _start(self, profile: str) -> Broker:
+        if profile not in layout.PROFILES:
+            raise BadInput(f"There is no profile {profile!r}.", field="profile")
+        with self._lock:
+            if self._closed:
+                raise Unavailable("This cage is closed.", remedy="Make a new one.")
+            if self._link is None:
+                self._prove()
+                bwrap = bubblewrap.find()
+                if os.geteuid() == 0 and not self.spec.uid:
+                    raise Unavailable(
+                        "The server runs as root and the cage names no account for its commands.",
+                        remedy="Give an account of the range M31A_UID_RANGE.",
+                        field="uid",
+                    )
+                plan = layout.plan(self.spec, bwrap, self._covers)
+                self._link = Broker(
+                    plan, seccomp.build(), self.spec.limits, self.spec.uid, self.spec.gid,
+                    self.spec.label,
+                )  # fmt: skip
+                self._facts = _attestation(bwrap, self._link)
+            return self._link
+
+    def _result(self, subject: Command, done: command.Exchange) -> Result:
+        verdict, stderr = done.verdict, done.stderr.bytes()
+        status, signal = _ending(verdict)
+        failure = None
+        if verdict.reason == broker.BROKEN:
+            failure = f"The command was not completed: {verdict.text}."
+        elif verdict.code is None and verdict.reason == broker.ENDED:
+            failure = diagnosis.failure(stderr, subject)
+            stderr = b""  # it was bubblewrap's; the program never ran
+        return Result(
+            status=status,
+            signal=signal,
+            timed_out=verdict.reason == broker.TIMED_OUT,
+            cancelled=verdict.reason == broker.CANCELLED,
+            limit=_LIMIT_NAMES.get(verdict.reason, _LIMIT_SIGNALS.get(signal or 0)),
+            stdout=done.stdout.bytes(),
+            stderr=stderr,
+            stdout_bytes=done.stdout.total,
+            stderr_bytes=done.stderr.total if stderr or not failure else 0,
+            truncated=bool(done.stdout.cut or done.stderr.cut),
+            duration_ms=round(done.seconds * 1000),
+            cpu_ms=verdict.cpu_ms,
+            peak_memory=verdict.peak_memory,
+            attestation=dict(self._facts),
+            failure=failure,
+            stdout_head=len(done.stdout.head),
+            stderr_head=len(done.stderr.head) if stderr else 0,
+        )
+
+
+def _subject(authorised: Authorised[Command]) -> Command:
+    """The command, if somebody has a right to it."""
+    if not isinstance(authorised, Authorised) or not isinstance(authorised.subject, Exec | Shell):
+        raise Unavailable("Only an authorised command is executed; this is not one.")
+    return authorised.subject
+
+
+def _argv(subject: Command) -> list[bytes]:
+    words = subject.argv()
+    if not words[0]:
+        raise BadInput("The program has no name.", field="program")
+    if any("\0" in word for word in words):
+        raise BadInput("A NUL cannot be part of a command.", field="args")
+    try:
+        return [os.fsencode(word) for word in words]
+    except UnicodeEncodeError as error:
+        raise BadInput(f"The command cannot be encoded: {error}", field="args") from error
+
+
+def _check_size(request: dict[str, object]) -> None:
+    argv, env = request["argv"], request["env"]
+    assert isinstance(argv, list) and isinstance(env, dict)
+    size = sum(map(len, argv)) + sum(len(name) + len(value) for name, value in env.items())
+    if size + 16 * (len(argv) + len(env)) > _REQUEST_BYTES or max(map(len, argv)) >= 128 << 10:
+        raise BadInput(
+            f"The command has {size} bytes of arguments and environment; at most"
+            f" {_REQUEST_BYTES} can be passed, 131071 in one argument.",
+            remedy="Put the text into a file.",
+            field="args",
+        )
+
+
+def _ending(verdict: command.Verdict) -> tuple[int | None, int | None]:
+    """Exit status and signal; what was killed at a bound has no status of its own."""
+    code = verdict.code
+    if code is None:
+        killed = verdict.reason not in (broker.ENDED, broker.BROKEN)
+        return None, 9 if killed else None
+    if 128 < code <= 128 + 64:
+        return None, code - 128
+    return code, None
+
+
+def _attestation(bwrap: bubblewrap.Bubblewrap, link: Broker) -> dict[str, str | int | bool]:
+    """What held each command of this cage, for its trace."""
+    return {
+        "backend": "bubblewrap",
+        "bubblewrap_version": bwrap.version,
+        "bubblewrap_kind": bwrap.kind,
+        "uid": link.uid,
+        "network": "none",
+        "seccomp": "denylist",
+        "capabilities": "none",
+        "user_namespaces": "disabled",
+        "memory_limit": "rlimit+watcher",
+        "process_limit": "rlimit",
+        "file_limit": "rlimit",
+        "written_limit": "io-accounting" if link.counts_writes else "file-size-only",
+        "tmpfs_limit": "size",
+    }

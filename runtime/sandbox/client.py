@@ -1,0 +1,212 @@
+"""The server's end of a broker: start it, hand it commands, end it, and clean up if it died."""
+
+from __future__ import annotations
+
+import array
+import marshal
+import os
+import re
+import resource
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+from runtime.core.errors import Unavailable
+from runtime.sandbox.layout import Plan
+from runtime.sandbox.spec import Limits
+
+GRACE_SECONDS = 0.3  # between SIGTERM and SIGKILL
+_START_SECONDS, _SEND_SECONDS, _CLOSE_SECONDS = 20.0, 10.0, 10.0
+_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "broker.py")
+_MARK = "m31a-cage"
+_MAP_REMEDY = (
+    "Started as root, the server needs the capabilities SETUID, SETGID and SETFCAP and an account"
+    " range (M31A_UID_RANGE) that exists in its user namespace; or start it as an ordinary user."
+)
+
+
+class Broker:
+    """One running broker. Raises Unavailable from the constructor if there can be none."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        seccomp: bytes,
+        limits: Limits,
+        uid: int | None,
+        gid: int | None,
+        label: str,
+    ) -> None:
+        self._owner = os.getpid()
+        self._tag = f"{_mark(label)}{secrets.token_hex(8)}"
+        self._lock = threading.Lock()
+        self.uid = os.geteuid() if uid is None else uid
+        self.counts_writes = False
+        setup = {
+            "server": self._owner,
+            "uid": uid,
+            "gid": gid if gid else uid if uid is not None else os.getegid(),
+            "sources": list(plan.sources),
+            "bwrap": plan.bwrap,
+            "args": plan.arguments,
+            "tag": self._tag.encode(),
+            "seccomp": seccomp,
+            "grace": GRACE_SECONDS,
+            "memory_bytes": limits.memory_bytes,
+            "written_bytes": limits.written_bytes,
+            "limits": _rlimits(limits),
+        }
+        self._sock, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._complaint = os.memfd_create("broker", os.MFD_CLOEXEC)
+        try:
+            with far:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", "-B", _PROGRAM, str(far.fileno()), self._tag],
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._complaint,
+                    pass_fds=[far.fileno()], env={}, cwd="/", start_new_session=True,
+                )  # fmt: skip
+        except OSError as error:
+            self._sock.close()
+            os.close(self._complaint)
+            raise Unavailable(f"The cage's broker cannot be started: {error}") from error
+        try:
+            self._greet(marshal.dumps(setup))
+        except BaseException:
+            self.close()
+            raise
+
+    def _greet(self, setup: bytes) -> None:
+        """Hand over the set-up, write the id maps if asked, wait until it stands."""
+        self._sock.settimeout(_START_SECONDS)
+        try:
+            self._sock.send(setup)
+            answer = self._sock.recv(4096)
+            if answer == b"map me":
+                self._write_maps()
+                self._sock.send(b"mapped")
+                answer = self._sock.recv(4096)
+        except OSError as error:
+            raise Unavailable(
+                f"The cage's broker did not start: {error}. {self.last_words()}"
+            ) from error
+        words = answer.decode("utf-8", "replace").split(" ")
+        if words[0] != "ready":
+            said = " ".join(words[1:]) or self.last_words() or "it ended without a word"
+            raise Unavailable(f"The cage's broker refused to start: {said}.", remedy=_MAP_REMEDY)
+        self.counts_writes = words[2] == "1"
+        self._sock.settimeout(_SEND_SECONDS)
+
+    def _write_maps(self) -> None:
+        """Its user namespace gets exactly the ids that this process has, one to one."""
+        try:
+            for kind in ("uid", "gid"):
+                with open(f"/proc/self/{kind}_map", encoding="ascii") as file:
+                    rows = [line.split() for line in file]
+                text = "".join(f"{inside} {inside} {count}\n" for inside, _, count in rows)
+                with open(f"/proc/{self._process.pid}/{kind}_map", "w", encoding="ascii") as file:
+                    file.write(text)
+        except OSError as error:
+            raise Unavailable(
+                f"The cage's id map cannot be written: {error}.", remedy=_MAP_REMEDY
+            ) from error
+
+    def send(self, request: dict[str, object], fds: list[int]) -> bool:
+        """Hand over one command and its descriptors. False: the broker is gone (or stuck)."""
+        if os.getpid() != self._owner:
+            raise Unavailable(
+                "This cage was made by another process.", remedy="Make one after the fork."
+            )
+        data = marshal.dumps(request)
+        with self._lock:
+            try:
+                rights = array.array("i", fds).tobytes()
+                self._sock.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            except OSError:
+                return False
+        return True
+
+    @property
+    def pid(self) -> int:
+        """The broker's process id on the host."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def last_words(self) -> str:
+        """The end of what it wrote to its standard error."""
+        size = os.fstat(self._complaint).st_size
+        text = os.pread(self._complaint, 2000, max(0, size - 2000)).decode("utf-8", "replace")
+        return text.strip().rpartition("\n")[2]
+
+    def close(self) -> None:
+        """End every command, then the broker. May be called twice."""
+        if os.getpid() != self._owner:
+            self._sock.close()
+            return
+        self._sock.close()
+        try:
+            self._process.wait(_CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.returncode != 0:
+            _end(lambda name: name == self._tag)
+        if self._complaint >= 0:
+            os.close(self._complaint)
+            self._complaint = -1
+
+
+def end_leftovers(label: str) -> int:
+    """End brokers and cages of `label` whose server is gone; the number of processes killed.
+
+    For the claimant of a lost lease: no cage of a label in use may be among them.
+    """
+    mark = _mark(label)
+    return _end(lambda name: name.startswith(mark))
+
+
+def _mark(label: str) -> str:
+    return f"{_MARK}:{re.sub(r'[^A-Za-z0-9_.-]', '_', label)[:80]}:"
+
+
+def _end(wanted: Callable[[str], bool]) -> int:
+    """SIGKILL processes by the mark in their command line: brokers carry it last, cages first."""
+    killed = 0
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            handle = os.pidfd_open(int(name))
+        except OSError:
+            continue
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                words = file.read(65536).decode("utf-8", "replace").split("\0")
+            is_broker = len(words) == 8 and words[4] == _PROGRAM and wanted(words[6])
+            if is_broker or wanted(words[0]):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                killed += 1
+        except OSError:
+            continue  # gone meanwhile, or somebody else's
+        finally:
+            os.close(handle)
+    return killed
+
+
+def _rlimits(limits: Limits) -> list[tuple[int, int]]:
+    """Per process, but for the number of processes, which the kernel counts per cage."""
+    return [
+        (resource.RLIMIT_DATA, limits.memory_bytes),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_NPROC, limits.processes),
+        (resource.RLIMIT_NOFILE, limits.open_files),
+        (resource.RLIMIT_CORE, 1),  # 0 would not stop a dump into a pipe
+        (resource.RLIMIT_MEMLOCK, 64 << 10),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ]

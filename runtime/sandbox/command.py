@@ -1,0 +1,169 @@
+"""One command on its way through a broker: descriptors out, output and the verdict back."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runtime.sandbox import broker
+from runtime.sandbox.client import GRACE_SECONDS, Broker
+from runtime.sandbox.output import Kept
+
+OnOutput = Callable[[str, bytes], None]
+_CANCEL_EVERY = 0.03  # seconds between looks at the caller's wish
+_DRAIN_SECONDS = 1.0  # for output after the end: all writers are gone, so it is there or nowhere
+_PATIENCE = 15.0  # seconds beyond the deadline after which the broker itself is given up
+_READ = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the broker says. `code` is None where the program did not report one."""
+
+    code: int | None
+    reason: int
+    cpu_ms: int
+    peak_memory: int
+    text: str
+
+
+GONE = Verdict(None, broker.BROKEN, 0, 0, "the cage's broker is gone; a new cage is needed")
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A finished command."""
+
+    verdict: Verdict
+    stdout: Kept
+    stderr: Kept
+    seconds: float
+
+
+def exchange(
+    link: Broker,
+    request: dict[str, object],
+    *,
+    wall: float,
+    keep: int,
+    cancel: threading.Event | None,
+    on_output: OnOutput | None,
+    stdout_to: int | None,
+) -> Exchange:
+    """Send one command and read until it has ended; memory stays within `keep` per stream.
+
+    Whatever `on_output` raises ends the command and is raised here.
+    """
+    began = time.monotonic()
+    kept = {"stdout": Kept(keep), "stderr": Kept(keep)}
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with mine:
+        readers, given = _pipes(stdout_to)
+        try:
+            with theirs:
+                sent = _hand_over(link, request, given, theirs)
+            if not sent:
+                return Exchange(GONE, kept["stdout"], kept["stderr"], 0.0)
+            verdict = _follow(link, mine, readers, kept, began + wall, cancel, on_output)
+        finally:
+            for fd in readers:
+                os.close(fd)
+    return Exchange(verdict, kept["stdout"], kept["stderr"], time.monotonic() - began)
+
+
+def _pipes(stdout_to: int | None) -> tuple[dict[int, str], list[int]]:
+    """Our ends by stream, and the ends to give away."""
+    err, err_w = os.pipe()
+    if stdout_to is not None:
+        return {err: "stderr"}, [os.dup(stdout_to), err_w]
+    out, out_w = os.pipe()
+    return {out: "stdout", err: "stderr"}, [out_w, err_w]
+
+
+def _hand_over(
+    link: Broker, request: dict[str, object], given: list[int], control: socket.socket
+) -> bool:
+    """Pass the descriptors on and keep none of them."""
+    gate, gate_w = os.pipe()
+    fds = [*given, gate, gate_w]
+    try:
+        # Read and write in one: a gate whose keeper dies stays shut, it does not report an end.
+        both = os.open(f"/proc/self/fd/{gate}", os.O_RDWR | os.O_CLOEXEC)
+        fds.append(both)
+        return link.send(request, [*given, control.fileno(), both])
+    finally:
+        for fd in fds:
+            os.close(fd)
+
+
+def _follow(
+    link: Broker,
+    control: socket.socket,
+    readers: dict[int, str],
+    kept: dict[str, Kept],
+    deadline: float,
+    cancel: threading.Event | None,
+    on_output: OnOutput | None,
+) -> Verdict:
+    """Read everything until the verdict is there and the streams have ended."""
+    poll = select.poll()
+    for fd in (*readers, control.fileno()):
+        poll.register(fd, select.POLLIN)
+    open_streams, verdict = set(readers), None
+    give_up = deadline + GRACE_SECONDS + _PATIENCE
+    asked = False
+    while verdict is None or open_streams:
+        now = time.monotonic()
+        if now >= give_up:
+            return verdict or _give_up(link)
+        if cancel is not None and not asked and verdict is None and cancel.is_set():
+            asked = True
+            _cancel(control)
+        waits = give_up - now
+        if cancel is not None and not asked:
+            waits = min(waits, _CANCEL_EVERY)
+        for fd, _ in poll.poll(waits * 1000):
+            if fd in open_streams:
+                data = os.read(fd, _READ)
+                if data:
+                    kept[readers[fd]].feed(data)
+                    if on_output is not None:
+                        on_output(readers[fd], data)
+                else:
+                    open_streams.discard(fd)
+                    poll.unregister(fd)
+            elif verdict is None:
+                verdict = _read_verdict(control)
+                poll.unregister(fd)
+                give_up = time.monotonic() + _DRAIN_SECONDS
+    return verdict
+
+
+def _cancel(control: socket.socket) -> None:
+    try:
+        control.send(b"cancel")
+    except OSError:
+        return  # the broker is gone; reading its side says so
+
+
+def _give_up(link: Broker) -> Verdict:
+    """The broker does not answer: its end takes every command along."""
+    link.close()
+    return Verdict(None, broker.BROKEN, 0, 0, "the cage's broker did not answer and was ended")
+
+
+def _read_verdict(control: socket.socket) -> Verdict:
+    try:
+        data = control.recv(4096)
+    except OSError:
+        return GONE
+    if len(data) < broker.REPLY.size:
+        return GONE
+    code, reason, cpu, peak = broker.REPLY.unpack_from(data)
+    text = data[broker.REPLY.size :].decode("utf-8", "replace")
+    return Verdict(None if code < 0 else code, reason, cpu // 1000, peak, text)

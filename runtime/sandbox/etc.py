@@ -1,0 +1,84 @@
+"""The `/etc` of a cage: small, made by the server, the same for every command."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from runtime.sandbox.spec import AGENT_HOME, AGENT_ID
+
+_WRITTEN = {
+    "passwd": f"root:x:0:0:root:/:/bin/false\n"
+    f"agent:x:{AGENT_ID}:{AGENT_ID}:agent:{AGENT_HOME}:/bin/sh\n"
+    "nobody:x:65534:65534:nobody:/:/bin/false\n",
+    "group": f"root:x:0:\nagent:x:{AGENT_ID}:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost cage\n::1 localhost\n",
+    "hostname": "cage\n",
+    "resolv.conf": "",
+    "machine-id": "",
+    "shells": "/bin/sh\n/bin/bash\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files\n"
+    "protocols: files\nservices: files\n",
+    "gitconfig": "[safe]\n\tdirectory = *\n[core]\n\tfsmonitor = false\n",
+}
+# Of the host, where it has them: what programs need to start, to know types and to check
+# certificates. Nothing that holds a secret, nothing about its users or its network.
+_FILES = (
+    "ld.so.cache", "ld.so.conf", "ld-musl-x86_64.path", "ld-musl-aarch64.path", "localtime",
+    "protocols", "services", "mime.types", "os-release", "debian_version",
+    "ssl/openssl.cnf", "ssl/cert.pem", "ssl/certs/ca-certificates.crt",
+    "pki/tls/certs/ca-bundle.crt", "pki/tls/cert.pem", "pki/tls/openssl.cnf",
+)  # fmt: skip
+_FOLDERS = ("alternatives", "ld.so.conf.d", "crypto-policies/back-ends")
+
+
+def base_etc(folder: str) -> None:
+    """Fill `folder` (made if it is not there). Readable by every account, writable by the owner.
+
+    Raises OSError where the folder cannot be written.
+    """
+    os.makedirs(folder, exist_ok=True)
+    os.chmod(folder, 0o755)
+    for name in _FILES:
+        _copy_file(os.path.join("/etc", name), os.path.join(folder, name))
+    folders = [*_FOLDERS, *sorted(name for name in os.listdir("/etc") if name.startswith("java-"))]
+    for name in folders:
+        _copy_folder(os.path.join("/etc", name), os.path.join(folder, name))
+    for name, text in _WRITTEN.items():
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        os.chmod(path, 0o644)
+
+
+def _copy_file(source: str, target: str) -> None:
+    """The content, links followed; what is not there or not for everybody's eyes is left out."""
+    if not os.path.isfile(source) or not os.stat(source).st_mode & 0o004:
+        return
+    _make_folders(os.path.dirname(target))
+    shutil.copyfile(source, target)
+    os.chmod(target, 0o644)
+
+
+def _copy_folder(source: str, target: str) -> None:
+    """Links stay links (`alternatives` is made of them), except where they lead inside /etc."""
+    if not os.path.isdir(source):
+        return
+    for where, _, names in os.walk(source):
+        place = os.path.normpath(os.path.join(target, os.path.relpath(where, source)))
+        _make_folders(place)
+        for name in names:
+            origin, copy = os.path.join(where, name), os.path.join(place, name)
+            if os.path.islink(origin) and not os.path.realpath(origin).startswith("/etc/"):
+                if os.path.lexists(copy):
+                    os.unlink(copy)
+                os.symlink(os.readlink(origin), copy)
+            else:
+                _copy_file(origin, copy)
+
+
+def _make_folders(path: str) -> None:
+    if not os.path.isdir(path):
+        _make_folders(os.path.dirname(path))
+        os.mkdir(path)
+        os.chmod(path, 0o755)
