@@ -15,7 +15,7 @@ from runtime.providers.base import (
     ProviderError,
     Usage,
 )
-from runtime.providers.registry import Status, configured, describe, load
+from runtime.providers.registry import Status, configured, describe, load, warm
 from runtime.providers.schema import schema_for_prompt
 from runtime.providers.script import check_script
 
@@ -34,4 +34,5 @@ __all__ = [
     "describe",
     "load",
     "schema_for_prompt",
+    "warm",
 ]

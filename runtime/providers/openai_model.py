@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+# The library would load these two in the first call, and hold up its timeout and cancellation.
+import genai_prices.data  # noqa: F401
+import openai.resources.chat.completions.completions  # noqa: F401
 from openai import AsyncOpenAI
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.openai import OpenAIChatModel

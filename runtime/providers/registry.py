@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -59,6 +60,15 @@ def load(spec: str, *, script: bytes | None = None, env: Mapping[str, str]) -> P
         remedy=f"Known are {_KNOWN}.",
         field="provider",
     )
+
+
+def warm(spec: str) -> None:
+    """Load the libraries behind a specification, which else the first `decide` does.
+
+    For long-lived workers; takes more than a second and about 50 MB. Nothing is connected.
+    """
+    if spec.startswith("openai:"):
+        importlib.import_module("runtime.providers.openai_model")
 
 
 def configured(env: Mapping[str, str]) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from runtime.providers import warm
 from tests.providers.raw_server import RawServer
 
 
@@ -29,4 +30,4 @@ def serve() -> Iterator[Callable[..., RawServer]]:
 @pytest.fixture(scope="session", autouse=True)
 def library_loaded() -> None:
     """Load the client library once, so that no test measures that."""
-    import runtime.providers.openai_model  # noqa: F401
+    warm("openai:any")

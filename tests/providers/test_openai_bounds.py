@@ -16,6 +16,21 @@ from tests.providers.raw_server import STREAM_HEAD, RawServer, ask, event, provi
 Serve = Callable[..., RawServer]
 
 
+def press_once(at_work: Callable[[], bool], cancel: threading.Event) -> list[float]:
+    """Cancel shortly after the server has got the request; the list tells when."""
+    pressed: list[float] = []
+
+    def press() -> None:
+        while not at_work():
+            time.sleep(0.01)
+        time.sleep(0.1)
+        pressed.append(time.monotonic())
+        cancel.set()
+
+    threading.Thread(target=press, daemon=True).start()
+    return pressed
+
+
 def drip(connection: socket.socket) -> None:
     """A stream that never stops, a letter at a time."""
     connection.sendall(STREAM_HEAD)
@@ -57,13 +72,7 @@ def test_A9_cancelled_call_closes_the_servers_socket_within_half_a_second(
 ) -> None:
     server = serve(reply=reply)
     cancel = threading.Event()
-    pressed: list[float] = []
-
-    def press() -> None:
-        pressed.append(time.monotonic())
-        cancel.set()
-
-    threading.Timer(0.25, press).start()
+    pressed = press_once(lambda: len(server.requests) > 0, cancel)
     with pytest.raises(ProviderError) as failure:
         ask(provider(server.url), cancel=cancel, timeout=30)
     assert failure.value.kind == "cancelled"
@@ -84,7 +93,7 @@ def test_A9_cancelled_before_it_began_asks_nobody(serve: Serve) -> None:
 def test_A9_scripted_server_records_that_the_client_went_away() -> None:
     cancel = threading.Event()
     with ScriptedServer(b'{"kind": "verify", "delay_ms": 60000}') as server:
-        threading.Timer(0.15, cancel.set).start()
+        press_once(lambda: len(server.exchanges) > 0, cancel)
         with pytest.raises(ProviderError):
             ask(provider(server.base_url), cancel=cancel)
         assert server.exchanges[0].hung_up.wait(0.5)
