@@ -26,6 +26,8 @@ from . import hint
 
 JOIN_SECONDS = 0.05
 JOIN_BYTES = 2048
+PART_CHARACTERS = 8192
+"""Longest part, for text that comes faster than it is written."""
 MOST_BYTES = 1 << 20
 """Preview of one message. What comes after it is seen with the message event."""
 CUT = "\n[the preview ends here; the whole text comes with the message]"
@@ -186,9 +188,8 @@ class DeltaWriter:
                     text = "".join(self._pieces)
                     self._pieces.clear()
                     self._waiting = 0
-                    self._part += 1
                     self._busy = True
-                self._write(self._part, text)
+                self._write(text)
                 with self._changed:
                     self._busy = False
                     self._changed.notify_all()
@@ -201,16 +202,24 @@ class DeltaWriter:
                 self._pieces.clear()
                 self._changed.notify_all()
 
-    def _write(self, part: int, text: str) -> None:
-        # A lone surrogate cannot be stored; the event schema refuses it as well.
+    def _write(self, text: str) -> None:
+        # No column takes a lone surrogate or NUL; the message event shows them its own way.
         text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
-        table = Delta._meta.db_table
+        pieces = [
+            text[at : at + PART_CHARACTERS]
+            for at in range(0, len(text), PART_CHARACTERS)
+        ]
+        rows = [
+            (self.run, self.task, self.message, part, piece)
+            for part, piece in enumerate(pieces, self._part + 1)
+        ]
+        self._part += len(rows)
         with _connection() as connection:
             with _transaction(connection), connection.cursor() as cursor:
-                cursor.execute(
-                    f"INSERT INTO {table} (run, task, message, part, text) "
+                cursor.executemany(
+                    f"INSERT INTO {Delta._meta.db_table} (run, task, message, part, text) "
                     "VALUES (%s, %s, %s, %s, %s)",
-                    [self.run, self.task, self.message, part, text],
+                    rows,
                 )
             hint.wake(self.run, using=connection)
 

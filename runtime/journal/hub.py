@@ -110,14 +110,13 @@ class Hub:
         self._dress = dress
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hub")
-        self._feeds: dict[str, Feed] = {}
+        self.watched: dict[str, Feed] = {}
         self._bits: set[asyncio.Event] = set()
         self._hinted: set[str] = set()
         self._hint = asyncio.Event()
         self._occupied = asyncio.Event()
         self._ear: hint.Listener | None = None
         self._ear_at = 0.0
-        self._polls = False
         self._version = -1
         self._inbox_at = 0.0
         self._inbox_timer: asyncio.TimerHandle | None = None
@@ -125,6 +124,8 @@ class Hub:
         """Changes whenever the set of pending approvals does."""
         self.broken = False
         """The database could not be read; whoever relies on the feeds must say so."""
+        self.polls = False
+        """No hints can be had, so SQLite is asked for its counter of commits."""
         self.looks = 0
         self._task = self._loop.create_task(self._follow(), name="hub")
 
@@ -149,7 +150,7 @@ class Hub:
 
     async def join(self, run: str, bit: asyncio.Event) -> Feed:
         """Watch a run. Raises `NotFound`, or `Unavailable` while the database cannot be read."""
-        feed = self._feeds.setdefault(run, Feed(run))
+        feed = self.watched.setdefault(run, Feed(run))
         feed.watchers.add(bit)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
@@ -171,8 +172,8 @@ class Hub:
     def leave(self, feed: Feed, bit: asyncio.Event) -> None:
         """Watch a run no more. The last one to leave takes the feed along."""
         feed.watchers.discard(bit)
-        if not feed.watchers and self._feeds.get(feed.run) is feed:
-            del self._feeds[feed.run]
+        if not feed.watchers and self.watched.get(feed.run) is feed:
+            del self.watched[feed.run]
 
     async def rows(self, feed: Feed, after: int, limit: int) -> list[Dressed]:
         """The next rows above `after`: from the ring, or from the table where it is past."""
@@ -216,21 +217,21 @@ class Hub:
         while not self._hint.is_set() and (left := deadline - self._loop.time()) > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(
-                    min(left, POLL_SECONDS) if self._polls else left
+                    min(left, POLL_SECONDS) if self.polls else left
                 ):
                     await self._hint.wait()
-            if self._polls and not self._hint.is_set():
+            if self.polls and not self._hint.is_set():
                 version = await self.call(look.data_version)
                 if version != self._version:
                     self._version = version
-                    return set(self._feeds)
+                    return set(self.watched)
         hinted, self._hinted = self._hinted, set()
         asked = self._hint.is_set()
         self._hint.clear()
-        return hinted if asked else set(self._feeds)
+        return hinted if asked else set(self.watched)
 
     async def _look(self, runs: set[str]) -> None:
-        places = {run: self._feeds[run].place() for run in runs if run in self._feeds}
+        places = {run: self.watched[run].place() for run in runs if run in self.watched}
         inbox = self._loop.time() >= self._inbox_at
         if not inbox and self._inbox_timer is None:
             self._inbox_timer = self._loop.call_at(self._inbox_at, self._hint.set)
@@ -245,7 +246,7 @@ class Hub:
                 self.inbox = found.inbox
                 self._wake(self._bits)
         for run, news in found.runs.items():
-            feed = self._feeds.get(run)
+            feed = self.watched.get(run)
             # A feed that was made anew meanwhile has another place; it asks for itself.
             if feed is None or feed.head != places[run].head:
                 continue
@@ -265,7 +266,7 @@ class Hub:
             return
         self._ear_at = self._loop.time() + REOPEN_SECONDS
         ear = await self.call(hint.listener)
-        self._polls = ear is None and connection.vendor == "sqlite"
+        self.polls = ear is None and connection.vendor == "sqlite"
         if ear is not None:
             self._ear = ear
             self._loop.add_reader(ear.fileno(), self._hear)

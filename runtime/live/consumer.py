@@ -151,9 +151,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         due = [self._recheck_at]
         if self._greeted:
             due.append(self._beat_at)
-        if (feed := self._feed) and (cursor := self._cursor):
-            if cursor.waits(feed.head or 0, feed.speaking):
-                due.append(cursor.stalls_at())
+        feed, cursor = self._feed, self._cursor
+        if feed and cursor and cursor.waits(feed.head or 0, feed.speaking):
+            due.append(cursor.stalls_at())
         with suppress(TimeoutError):
             async with asyncio.timeout_at(min(due)):
                 await self._bit.wait()

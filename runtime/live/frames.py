@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import orjson
+from django.utils.html import format_html
 
 from runtime.core.errors import BadInput
 from runtime.journal.rows import EventRow
@@ -14,6 +16,8 @@ from runtime.present import events
 FACTS = ("message", "action", "approval", "step", "kind", "reason")
 """Payload fields that the browser's module acts on; all of them short."""
 MOST_FACT = 200
+
+log = logging.getLogger(__name__)
 
 
 class Hello(NamedTuple):
@@ -39,8 +43,18 @@ def dress(row: EventRow) -> str:
         if (isinstance(value, str) and len(value) <= MOST_FACT)
         or isinstance(value, int)
     }
-    row_text = {"seq": row.seq, "type": row.type, "task": row.task, **facts}
-    return orjson.dumps({**row_text, "html": events.render(row)}).decode()
+    head = {"seq": row.seq, "type": row.type, "task": row.task}
+    return orjson.dumps({**head, **facts, "html": _fragment(row)}).decode()
+
+
+def _fragment(row: EventRow) -> str:
+    """The row's HTML. A row that cannot be drawn is named, so that the ones after it still come."""
+    try:
+        return str(events.render(row))
+    except Exception:
+        log.exception("Event %s of run %s cannot be drawn.", row.seq, row.run)
+        text = "This event cannot be drawn; the audit shows it."
+        return format_html('<li data-seq="{}">{}: {}</li>', row.seq, row.type, text)
 
 
 def rows(run: str, dressed: Iterable[str], head: int) -> str:

@@ -159,7 +159,21 @@ class Browser:
 
     def __init__(
         self, key: str | None, origin: str | None = f"http://{HOST}", path: str = "/rpc"
-    ):
+    ) -> None:
+        self.run: str | None = None
+        self.rows: list[int] = []
+        self.types: list[str] = []
+        self.spoken: dict[str, str] = {}
+        self.parts: dict[str, int] = {}
+        self.state = ""
+        self.inbox: int | None = None
+        self.frames = 0
+        self.reconnect(key, origin, path)
+
+    def reconnect(
+        self, key: str | None, origin: str | None = f"http://{HOST}", path: str = "/rpc"
+    ) -> None:
+        """A new socket for the same page, which keeps what it holds."""
         from m31a_site.asgi import application
 
         headers = [(b"host", HOST.encode())]
@@ -170,14 +184,6 @@ class Browser:
                 (b"cookie", f"{settings.SESSION_COOKIE_NAME}={key}".encode())
             )
         self.wire = WebsocketCommunicator(application, path, headers=headers)
-        self.run: str | None = None
-        self.rows: list[int] = []
-        self.types: list[str] = []
-        self.spoken: dict[str, str] = {}
-        self.parts: dict[str, int] = {}
-        self.state = ""
-        self.inbox: int | None = None
-        self.frames = 0
         self.closed: int | None = None
 
     async def open(self) -> bool:

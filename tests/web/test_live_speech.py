@@ -1,0 +1,318 @@
+"""What a model is saying: written in parts, streamed in order, gone after its message."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import connections
+
+from runtime.journal import deltas
+from runtime.models import Approval, Delta, Task, User
+from tests.web.live_kit import (
+    Browser,
+    live,
+    make_run,
+    migrated,
+    person,
+    say,
+    session_for,
+    site,
+)
+
+__all__ = ["live", "migrated", "site"]
+
+RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+def stored(run: str, message: str) -> str:
+    return "".join(text for name, _, text in deltas.read(run, {}) if name == message)
+
+
+def a_run() -> tuple[User, str, str]:
+    alice = person("alice", "submitter")
+    return alice, make_run(alice), session_for(alice)
+
+
+def test_pieces_are_joined_for_fifty_milliseconds_and_numbered_from_one(
+    site: Path,
+) -> None:
+    with deltas.DeltaWriter(RUN, "t", "m") as writer:
+        for number in range(100):
+            writer.add(f"{number} ")
+            time.sleep(0.002)
+        writer.flush()
+        assert stored(RUN, "m") == "".join(f"{number} " for number in range(100))
+    parts = list(Delta.objects.order_by("id").values_list("part", flat=True))
+    assert parts == list(range(1, len(parts) + 1))
+    assert 3 <= len(parts) <= 8
+
+
+def test_two_kilobytes_do_not_wait(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deltas, "JOIN_SECONDS", 30)
+    with deltas.DeltaWriter(RUN, "t", "m") as writer:
+        writer.add("x" * 2048)
+        deadline = time.monotonic() + 2
+        while not stored(RUN, "m") and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert stored(RUN, "m") == "x" * 2048
+
+
+def test_a_tail_is_written_though_nothing_follows(site: Path) -> None:
+    with deltas.DeltaWriter(RUN, "t", "m") as writer:
+        writer.add("tail")
+        time.sleep(0.3)
+        assert stored(RUN, "m") == "tail"
+
+
+def test_a_mebibyte_is_the_most_and_the_end_is_marked(site: Path) -> None:
+    with deltas.DeltaWriter(RUN, "t", "m") as writer:
+        for _ in range(300):
+            writer.add("é" * 2048)
+    text = stored(RUN, "m")
+    assert text == "é" * (deltas.MOST_BYTES // 2) + deltas.CUT
+
+
+def test_characters_that_no_column_takes_are_replaced(site: Path) -> None:
+    with deltas.DeltaWriter(RUN, "t", "m") as writer:
+        writer.add("a\0b\ud800c")
+    assert stored(RUN, "m") == "a\ufffdb?c"
+
+
+def test_several_threads_and_writers_and_a_busy_journal_lose_no_piece(
+    site: Path,
+) -> None:
+    alice = person("alice")
+    run = make_run(alice)
+    writers = [deltas.DeltaWriter(run, "t", f"m{number}") for number in range(4)]
+    stop = threading.Event()
+
+    def journal() -> None:
+        while not stop.is_set():
+            say(run, 3)
+        connections.close_all()
+
+    def speak(writer: deltas.DeltaWriter) -> None:
+        for _ in range(200):
+            writer.add("word ")
+            time.sleep(0.001)
+
+    busy = threading.Thread(target=journal)
+    busy.start()
+    threads = [
+        threading.Thread(target=speak, args=[w]) for w in writers for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for writer in writers:
+        writer.close()
+    stop.set()
+    busy.join()
+    assert [stored(run, f"m{number}") for number in range(4)] == ["word " * 400] * 4
+
+
+def test_a_write_that_fails_ends_the_preview_and_nothing_else(
+    site: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    Delta.objects.create(run=RUN, task="t", message="m", part=1, text="taken")
+    writer = deltas.DeltaWriter(RUN, "t", "m")
+    writer.add("one")
+    writer.flush()
+    writer.add("two")
+    writer.close()
+    assert stored(RUN, "m") == "taken"
+    assert "ends early" in caplog.text
+
+
+def _speak_and_exit(message: str) -> None:
+    with deltas.DeltaWriter(RUN, "t", message) as writer:
+        writer.add("from the child")
+
+
+def test_a_forked_worker_does_not_use_its_parents_connection(site: Path) -> None:
+    with deltas.DeltaWriter(RUN, "t", "m") as writer:
+        writer.add("from the parent")
+    child = multiprocessing.get_context("fork").Process(
+        target=_speak_and_exit, args=["n"]
+    )
+    child.start()
+    child.join(10)
+    assert child.exitcode == 0
+    assert (stored(RUN, "m"), stored(RUN, "n")) == ("from the parent", "from the child")
+
+
+def test_removal_takes_the_message_or_all_of_a_task(site: Path) -> None:
+    for task, message in (("t", "m"), ("t", "n"), ("u", "o"), ("u", "p")):
+        with deltas.DeltaWriter(RUN, task, message) as writer:
+            writer.add("x")
+    deltas.remove(RUN, "m")
+    assert deltas.parts([RUN]) == {RUN: {"n": 1, "o": 1, "p": 1}}
+    deltas.remove(RUN, task="u")
+    assert deltas.parts([RUN]) == {RUN: {"n": 1}}
+    deltas.remove(RUN)
+    assert deltas.parts([RUN]) == {RUN: {}}
+
+
+def test_a_preview_costs_little(site: Path) -> None:
+    with deltas.DeltaWriter(RUN, "t", "warm") as writer:
+        writer.add("x")
+    start = time.perf_counter()
+    for number in range(50):
+        with deltas.DeltaWriter(RUN, "t", f"m{number}") as writer:
+            writer.add("x")
+        deltas.remove(RUN, f"m{number}")
+    assert (time.perf_counter() - start) / 50 < 0.01
+
+
+@pytest.mark.asyncio
+async def test_F47_a_reconnect_in_the_middle_of_a_text_yields_the_stored_text(
+    live: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "LIVE_HELLO_SECONDS", 0.0, raising=False)
+    _, run, key = await sync_to_async(a_run)()
+    words = [f"word{number} " for number in range(400)]
+
+    def speak() -> None:
+        with deltas.DeltaWriter(run, "t", "m") as writer:
+            for word in words:
+                writer.add(word)
+                time.sleep(0.004)
+
+    speaker = asyncio.create_task(asyncio.to_thread(speak))
+    page = Browser(key)
+    for _ in range(6):
+        assert await page.open()
+        await page.hello(run)
+        goal = page.parts.get("m", 0) + 3
+        await page.until(lambda goal=goal: page.parts.get("m", 0) >= goal)
+        await page.drop()
+        page.reconnect(key)
+    assert page.rows == [1] and page.types == ["run.submitted"]
+    await speaker
+    assert await page.open()
+    await page.hello(run)
+    whole = "".join(words)
+    await page.until(lambda: len(page.spoken["m"]) >= len(whole))
+    assert page.spoken["m"] == whole == await sync_to_async(stored)(run, "m")
+
+    await sync_to_async(say)(run, 1, whole, message="m")
+    await page.until(lambda: page.rows == [1, 2])
+    await asyncio.to_thread(deltas.remove, run, "m")
+    late = Browser(key)
+    assert await late.open()
+    await late.hello(run)
+    await late.until(lambda: late.rows == [1, 2])
+    await asyncio.sleep(0.2)
+    assert late.spoken == {} and await late.wire.receive_nothing(0.2)
+    await page.drop()
+    await late.drop()
+
+
+@pytest.mark.asyncio
+async def test_a_text_whose_message_is_complete_is_not_said_again(live: Path) -> None:
+    _, run, key = await sync_to_async(a_run)()
+
+    def speak() -> None:
+        with deltas.DeltaWriter(run, "t", "m") as writer:
+            writer.add("left behind by a crash")
+        say(run, 1, "left behind by a crash", message="m")
+
+    await asyncio.to_thread(speak)
+    page = Browser(key)
+    assert await page.open()
+    await page.hello(run)
+    await page.until(lambda: page.rows == [1, 2])
+    assert await page.wire.receive_nothing(0.3)
+    assert page.spoken == {}
+    await page.drop()
+
+
+@pytest.mark.asyncio
+async def test_speech_too_waits_for_a_page_that_does_not_acknowledge(
+    live: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "LIVE_STALL_SECONDS", 0.5, raising=False)
+    _, run, key = await sync_to_async(a_run)()
+
+    def speak() -> None:
+        with deltas.DeltaWriter(run, "t", "m") as writer:
+            for _ in range(200):
+                writer.add("x" * 2048)
+
+    await asyncio.to_thread(speak)
+    page = Browser(key)
+    assert await page.open()
+    await page.hello(run)
+    assert await page.until_closed(ack=False) == 4408
+    assert len(page.spoken["m"]) <= 65536 + 4096 * 2
+    page.reconnect(key)
+    assert await page.open()
+    await page.hello(run)
+    await page.until(lambda: len(page.spoken["m"]) == 200 * 2048)
+    await page.drop()
+
+
+def ask(run: str, number: int) -> Approval:
+    now = datetime.now(UTC)
+    task = Task.objects.filter(run=run).get()
+    if number:
+        task = Task.objects.create(
+            id=f"T{number:025}",
+            run=task.run,
+            key=f"t{number}",
+            kind="k",
+            role="r",
+            state="waiting",
+            available_at=now,
+        )
+    return Approval.objects.create(
+        id=f"{number:026}",
+        run=task.run,
+        task=task,
+        action="a",
+        action_kind="run_tool",
+        decision="ASK",
+        rule="r",
+        risk="low",
+        key="k",
+        digest="d",
+        card="{}",
+        submitted_by="alice",
+        requested_at=now,
+        expires_at=now + timedelta(hours=1),
+    )
+
+
+@pytest.mark.asyncio
+async def test_every_page_is_told_how_many_questions_wait_for_its_reader(
+    live: Path,
+) -> None:
+    _, run, key = await sync_to_async(a_run)()
+    bob = await sync_to_async(person)("bob", "reviewer")
+    mallory = await sync_to_async(person)("mallory")
+    pages = [Browser(key)]
+    for user in (bob, mallory):
+        pages.append(Browser(await sync_to_async(session_for)(user)))
+    for page in pages:
+        assert await page.open()
+        await page.hello()
+        await page.until(lambda page=page: page.inbox == 0)
+    await sync_to_async(ask)(run, 0)
+    await pages[0].until(lambda: pages[0].inbox == 1)
+    await pages[1].until(lambda: pages[1].inbox == 1)
+    second = await sync_to_async(ask)(run, 1)
+    await pages[1].until(lambda: pages[1].inbox == 2)
+    await sync_to_async(Approval.objects.filter(pk=second.pk).update)(state="denied")
+    await pages[1].until(lambda: pages[1].inbox == 1)
+    assert await pages[2].wire.receive_nothing(0.2) and pages[2].inbox == 0
+    for page in pages:
+        await page.drop()
