@@ -1,0 +1,5 @@
+"""Workspaces: the operator's directories, a run's worktree of one, and what may be done to it.
+
+`registry` describes a directory that is to be registered, `space` owns the files of one run,
+`editor` reads and edits them, `verbs` holds the fixed git commands, `sample` the bundled example.
+"""

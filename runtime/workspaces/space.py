@@ -1,0 +1,243 @@
+"""The files of one run: its git directory, its worktree, and the trees made of it.
+
+<folder>/git      git directory, the server's; commands see it read-only at /m31a/git
+<folder>/tree     worktree, the run's account's; mounted at the registered root's own path
+<folder>/scratch  index and new objects of caged git; no proposed command sees it
+<folder>/etc      the cage's /etc
+<folder>/staging  files that the editor is about to put in place
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from runtime.core.errors import BadInput, Refused
+from runtime.sandbox import Cage, CageSpec
+
+from . import copying, mounts, push, uncommitted, worktree
+from .checkpoints import Checkpoint, Checkpoints
+from .editor import Editor
+from .objects import Change
+from .repository import Repository
+from .sight import Sight
+
+
+class WorkspaceValues(Protocol):
+    """What is needed of a workspace's row (`runtime.models.Workspace` fits)."""
+
+    root: str
+    is_git: bool
+    environments: list[str]
+    limits: dict[str, int]
+
+
+class RunSpace:
+    """The space of one run below `folder`. `uid` owns the worktree, None: whoever this runs as.
+
+    `git` is given for a second worktree of the same run (`fresh`).
+    """
+
+    def __init__(
+        self, folder: Path, workspace: WorkspaceValues, uid: int | None, git: Path | None = None
+    ) -> None:
+        self.folder, self.workspace, self.uid = Path(folder), workspace, uid
+        self.tree = self.folder / "tree"
+        self._second = git is not None
+        self.repository = Repository(git or self.folder / "git")
+        self._trees = Checkpoints(self.folder, self.repository)
+
+    # Making and removing
+
+    def create(self, run_id: str) -> tuple[str, int, list[str]]:
+        """Make the git directory: the base commit, how many files of the operator's checkout are
+        uncommitted (-1: nobody could tell), and what of a plain directory was left out.
+
+        Raises `BadInput` where there is no commit, `Refused` or `Unavailable` where it cannot be
+        made; nothing is left then.
+        """
+        if self.repository.exists():
+            raise Refused(f"{self.folder} exists already.")
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            root, left_out, count = self.workspace.root, [], 0
+            if not os.path.isdir(root):
+                raise BadInput(
+                    f"The workspace's directory {root} is gone.",
+                    remedy="Restore it, or register it anew.",
+                    field="workspace",
+                )
+            if self.workspace.is_git:
+                base = self.repository.clone(root, run_id)
+                count = uncommitted.count(root, self.repository.objects, base)
+            else:
+                with tempfile.TemporaryFile(dir=self.folder) as stream:
+                    links = mounts.links(self.workspace)
+                    left_out = copying.export(root, stream, skip=set(links))
+                    stream.seek(0)
+                    base = self.repository.init(run_id, stream.fileno())
+            self.repository.exclude(self._links_of(base))
+            self._prepare_folders()
+        except BaseException:
+            self.remove()
+            raise
+        return base, count, left_out
+
+    def _links_of(self, base: str) -> list[str]:
+        """Environments that can be linked in: not those that the repository itself holds."""
+        objects = self.repository.objects
+        tree = objects.tree_of(base)
+        return [
+            path
+            for path in mounts.links(self.workspace)
+            if objects.entry(tree, tuple(path.split("/"))) is None
+        ]
+
+    def _prepare_folders(self) -> None:
+        mounts.make_etc(self.folder / "etc")
+        for name in ("tree", "scratch"):
+            path = self.folder / name
+            path.mkdir(exist_ok=True)
+            if self.uid is not None:
+                os.chown(path, self.uid, self.uid)
+            path.chmod(0o755)
+
+    def exists(self) -> bool:
+        """Whether `create` was done and `remove` was not."""
+        return self.repository.exists() and self.tree.is_dir()
+
+    def remove(self) -> None:
+        """Delete everything below the folder; a second worktree leaves the run's own alone."""
+        if not self.folder.exists():
+            return
+
+        def writable(function: object, path: str, _: object) -> None:
+            os.chmod(os.path.dirname(path), 0o700)
+            os.chmod(path, 0o700, follow_symlinks=os.path.isdir(path))
+            shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+
+        shutil.rmtree(self.folder, onerror=writable)
+
+    # What a cage and an editor need
+
+    def spec(self, label: str = "") -> CageSpec:
+        """The cage of this worktree."""
+        return mounts.spec(
+            self.workspace, self.folder, self.repository.path, self.uid, label, self._linked()
+        )
+
+    def editor(self) -> Editor:
+        """The editor of this worktree."""
+        return Editor(self.tree, self.uid, self.folder / "staging")
+
+    def sight(self) -> Sight:
+        """What paths and programs are, as seen in this worktree's cage: for the gate."""
+        return Sight(self.workspace.root, self.spec())
+
+    def _linked(self) -> dict[str, str]:
+        """The links into the worktree, as the exclude file names them."""
+        known = mounts.links(self.workspace)
+        text = (self.repository.path / "info" / "exclude").read_text()
+        names = {re.sub(r"\\(.)", r"\1", line[1:]) for line in text.splitlines()}
+        return {path: target for path, target in known.items() if path in names}
+
+    # Worktree and trees
+
+    def populate(self, cage: Cage, name: str) -> None:
+        """Fill the empty worktree with a commit's or a tree's files."""
+        tree = self.repository.objects.tree_of(name)
+        self._trees.populate(cage, tree)
+        self._furnish()
+        if not self._second and tree == self.repository.objects.tree_of(self.repository.head()):
+            self._trees.publish_index()
+
+    def _furnish(self) -> None:
+        worktree.point_to_git(self.tree, self.uid)
+        self.renew_links()
+
+    def renew_links(self) -> None:
+        """Put the links to mounted environments in place again: a command may replace them."""
+        worktree.link(self.tree, self.uid, self._linked())
+
+    def refresh_index(self, cage: Cage) -> None:
+        """Give the view's index stat data again after a commit: commands' `git status` is faster."""
+        self._trees.refresh_index(cage)
+
+    def checkpoint(
+        self, cage: Cage, parent: str, label: str, *, left_out: Iterable[str] = ()
+    ) -> Checkpoint:
+        """The worktree as a tree: tracked and untracked files, not ignored ones, not `left_out`.
+
+        `parent` is a commit or tree. Raises `Refused`, naming it, for a nested repository and for
+        anything that git cannot take in.
+        """
+        return self._trees.take(cage, parent, label, left_out)
+
+    def quick_checkpoint(
+        self, parent: str, edits: Iterable[Change], label: str = "edit"
+    ) -> Checkpoint | None:
+        """The parent's tree with the editor's own edits (path, content or None, permission bits).
+
+        None where only git can tell what the tree is: a new file that may be ignored, an edit of
+        the rules themselves, a path inside a submodule. Take a `checkpoint` then.
+        """
+        return self._trees.quick(parent, edits, label, self._linked())
+
+    def fingerprint(self) -> str:
+        """What is compared to tell that nothing in the worktree was touched. Costs no process."""
+        return worktree.fingerprint(self.tree)
+
+    def changed(self, since: str) -> bool:
+        """Whether anything was touched since that fingerprint."""
+        return self.fingerprint() != since
+
+    def restore(self, cage: Cage, name: str) -> str:
+        """Bring tracked and untracked files back to a commit or tree; ignored files stay.
+
+        What was there before, as a patch against it ("" where nothing differed).
+        """
+        self.editor().sweep()
+        patch = self._trees.restore(cage, name)
+        self._furnish()
+        return patch
+
+    def fresh(self, name: str) -> RunSpace:
+        """A second worktree, empty: `populate` it with `name` in a cage of its own `spec()`, and
+        `remove` it. Raises `Unavailable` where there is no such tree."""
+        self.repository.objects.tree_of(name)
+        second = RunSpace(self.folder / "fresh", self.workspace, self.uid, self.repository.path)
+        second.remove()
+        second.folder.mkdir(mode=0o700)
+        second._prepare_folders()
+        return second
+
+    # What the trees say
+
+    def diff(
+        self, before: str, after: str, path: str | None = None, *, binary: bool = False
+    ) -> str:
+        """The patch from one tree to another; `binary`: whole, in a form that can be applied."""
+        return self.repository.diff(before, after, path, binary=binary)
+
+    def changed_files(self, before: str, after: str) -> list[tuple[str, str]]:
+        """(A, M or D, path) of every file that differs between two trees, sorted by path."""
+        return self.repository.objects.changed(before, after)
+
+    def numstat(self, before: str, after: str) -> tuple[int, int, int]:
+        """(files, insertions, deletions) between two trees."""
+        return self.repository.numstat(before, after)
+
+    def commit(self, tree: str, parent: str, message: str, ref: str) -> str:
+        """Commit a tree onto `ref`, which must be at `parent`; the new commit."""
+        return self.repository.commit(tree, parent, message, ref)
+
+    def push(
+        self, remote: str, url: str, ref: str, commit: str, expected: str | None
+    ) -> push.PushResult:
+        """Push a commit to a recorded remote; see `push.push`."""
+        return push.push(self.repository, remote, url, ref, commit, expected)

@@ -1,0 +1,126 @@
+"""The server's own look at a worktree: descriptor-relative, links never followed, no git."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from runtime.core.errors import Refused
+
+from . import tree
+from .paths import is_git, shown
+
+MAX_ENTRIES = 200_000
+_MAX_DEPTH = 200
+GIT_POINTER = "gitdir: /m31a/git\n"
+
+
+def fingerprint(root: Path) -> str:
+    """A digest of every entry's name, kind, size, times and inode number.
+
+    Two equal ones mean that nothing was changed in between: a command cannot set the time of the
+    inode's change, and takes longer to start than the clock's tick. Raises `Refused` over
+    `MAX_ENTRIES` or for a directory that cannot be read.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for where, rows in _walk(root):
+        digest.update(repr((where, rows)).encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def nested_git(root: Path) -> list[str]:
+    """Everything called `.git`, in any letter case, but the one file that belongs at the root.
+
+    Raises `Refused` as `fingerprint` does.
+    """
+    found = []
+    for where, rows in _walk(root):
+        for name, mode, *_ in rows:
+            ours = not where and name == ".git" and stat.S_ISREG(mode)
+            if is_git(name) and not ours:
+                found.append("/".join((*where, name)))
+    return found
+
+
+Row = tuple[str, int, int, int, int, int]
+
+
+def _walk(root: Path) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
+    """Each directory with its entries, sorted; subdirectories are entered by descriptor."""
+    count = 0
+    todo: list[tuple[str, ...]] = [()]
+    while todo:
+        where = todo.pop()
+        rows: list[Row] = []
+        try:
+            with tree.directory(root, where) as fd, os.scandir(fd) as entries:
+                for entry in entries:
+                    about = entry.stat(follow_symlinks=False)
+                    rows.append(
+                        (
+                            entry.name,
+                            about.st_mode,
+                            about.st_size,
+                            about.st_mtime_ns,
+                            about.st_ctime_ns,
+                            about.st_ino,
+                        )
+                    )
+        except OSError as error:
+            name = shown("/".join(where) or ".")
+            raise Refused(f"{name} cannot be read: {error.strerror}.") from error
+        rows.sort()
+        count += len(rows)
+        if count > MAX_ENTRIES:
+            raise Refused(
+                f"The worktree has more than {MAX_ENTRIES} entries.",
+                remedy="Remove what is not needed, or mount it with --env.",
+            )
+        inner = [(*where, row[0]) for row in rows if stat.S_ISDIR(row[1])]
+        if inner and len(where) >= _MAX_DEPTH:
+            raise Refused(
+                f"{shown('/'.join(where))[:200]}… is more than {_MAX_DEPTH} directories deep."
+            )
+        todo += reversed(inner)
+        yield where, rows
+
+
+def point_to_git(root: Path, uid: int | None) -> None:
+    """Put the plain `.git` file at the root, whatever was there. The server never reads it."""
+    with tree.directory(root, ()) as fd:
+        _clear(fd, ".git")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(".git", flags, 0o600, dir_fd=fd), "w") as file:
+            file.write(GIT_POINTER)
+            os.fchmod(file.fileno(), 0o644)
+            if uid is not None:
+                os.fchown(file.fileno(), uid, uid)
+
+
+def link(root: Path, uid: int | None, links: dict[str, str]) -> None:
+    """Make each path (relative) a link to its target; what a command put there goes away."""
+    for path, target in links.items():
+        names = tuple(path.split("/"))
+        with tree.parent(root, names, create=True, uid=uid) as fd:
+            about = tree.look(fd, names[-1])
+            is_link = about is not None and stat.S_ISLNK(about.st_mode)
+            if is_link and os.readlink(names[-1], dir_fd=fd) == target:
+                continue
+            _clear(fd, names[-1])
+            os.symlink(target, names[-1], dir_fd=fd)
+            if uid is not None:
+                os.chown(names[-1], uid, uid, dir_fd=fd, follow_symlinks=False)
+
+
+def _clear(fd: int, name: str) -> None:
+    about = tree.look(fd, name)
+    if about is None:
+        return
+    if stat.S_ISDIR(about.st_mode):
+        shutil.rmtree(name, dir_fd=fd)
+    else:
+        os.unlink(name, dir_fd=fd)
