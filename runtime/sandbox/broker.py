@@ -19,7 +19,6 @@ interpreter's own directory may be unreadable.
 
 from __future__ import annotations
 
-import ctypes
 import marshal
 import os
 import resource
@@ -32,11 +31,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-STAGE = b"/tmp"
-NEW_MOUNTS, NEW_USERS = 0x20000, 0x10000000
-READ_ONLY, NO_SUID, NO_DEVICES, REMOUNT, BIND = 1, 2, 4, 32, 4096
-RECURSIVE, PRIVATE = 16384, 1 << 18
-NO_NEW_PRIVILEGES, CHILD_SUBREAPER = 38, 36
+if __package__:
+    from runtime.sandbox import privileges, processes
+else:  # started as a file in isolated mode, where only the standard library is found
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import privileges  # type: ignore[import-not-found, no-redef]
+    import processes  # type: ignore[import-not-found, no-redef]
+
+    del sys.path[0]
+
 # The numbers under which bubblewrap finds its descriptors; everything else stands above them.
 OPTIONS = (b"--args", b"6", b"--json-status-fd", b"3", b"--block-fd", b"4", b"--seccomp", b"5", b"--")
 FIRST_FREE_FD = 10
@@ -44,95 +47,6 @@ WATCH_EVERY = 0.2  # seconds between looks at memory and written bytes
 SETUP_PATIENCE = 5.0  # seconds that bubblewrap may take beyond the deadline before it is given up
 REPLY = struct.Struct("=iiqq")  # exit status or -1, reason, microseconds of CPU, bytes at peak
 ENDED, TIMED_OUT, CANCELLED, OVER_MEMORY, OVER_WRITTEN, BROKEN = range(6)
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def must(what: str, result: int) -> None:
-    """Raise the C library's error."""
-    if result != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"{what}: {os.strerror(code)}")
-
-
-def mount(
-    source: bytes | None, target: bytes, kind: bytes | None, flags: int, data: bytes | None = None
-) -> None:
-    """mount(2)."""
-    must(f"mount {target!r}", libc.mount(source, target, kind, ctypes.c_ulong(flags), data))
-
-
-def stage(sources: list[tuple[bytes, bytes, bool]]) -> None:
-    """Bind every source below STAGE, so that no directory above it has to be passable."""
-    mount(None, b"/", None, RECURSIVE | PRIVATE)
-    # Opened in this namespace (else they cannot be bound) and before STAGE hides what is under it.
-    opened = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path, _, _ in sources]
-    mount(b"stage", STAGE, b"tmpfs", NO_SUID | NO_DEVICES, b"mode=0755,size=256k")
-    for (_, name, writable), fd in zip(sources, opened, strict=True):
-        at = STAGE + b"/" + name
-        is_folder = os.path.isdir(f"/proc/self/fd/{fd}")
-        os.makedirs(at if is_folder else os.path.dirname(at), mode=0o755, exist_ok=True)
-        if not is_folder:
-            os.close(os.open(at, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
-        mount(f"/proc/self/fd/{fd}".encode(), at, None, BIND | RECURSIVE)
-        if not writable:
-            kept = os.statvfs(at).f_flag & 15  # nosuid, nodev, noexec are locked: said again
-            mount(None, at, None, REMOUNT | BIND | READ_ONLY | kept)
-        os.close(fd)
-
-
-def drop(uid: int | None, gid: int) -> None:
-    """Become the run's account for good; any doubt is an error."""
-    if uid is not None:
-        os.setgroups([])
-        os.setresgid(gid, gid, gid)
-        os.setresuid(uid, uid, uid)
-    must("capset", libc.capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)))
-    for what, option in (("no_new_privs", NO_NEW_PRIVILEGES), ("subreaper", CHILD_SUBREAPER)):
-        must(what, libc.prctl(option, ctypes.c_ulong(1), *[ctypes.c_ulong(0)] * 3))
-    status = read_small("/proc/self/status")  # as bytes: no codec can be loaded any more
-    if 0 in (*os.getresuid(), *os.getresgid()) or b"NoNewPrivs:\t1" not in status:
-        raise PermissionError("still root, or new privileges are possible")
-    if b"CapPrm:\t0000000000000000" not in status or b"CapEff:\t0000000000000000" not in status:
-        raise PermissionError("capabilities are left")
-
-
-def read_small(path: str) -> bytes:
-    """A file of /proc, empty if the process is gone meanwhile."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(fd, 65536)
-    except OSError:
-        return b""
-    finally:
-        os.close(fd)
-
-
-def family(first: int) -> list[int]:
-    """A process and everything below it. Orphans belong to the first process of their namespace."""
-    found, todo = [], [first]
-    while todo:
-        pid = todo.pop()
-        found.append(pid)
-        try:
-            threads = os.listdir(f"/proc/{pid}/task")
-        except OSError:
-            continue
-        for thread in threads:
-            todo += map(int, read_small(f"/proc/{pid}/task/{thread}/children").split())
-    return found
-
-
-def number_after(text: bytes, key: bytes) -> int | None:
-    """The integer that follows `key`; None where there is no key."""
-    at = text.find(key)
-    if at < 0:
-        return None
-    rest = text[at + len(key) :].lstrip(b' ":\t')
-    digits = rest[: len(rest) - len(rest.lstrip(b"0123456789"))]
-    return int(digits) if digits else None
 
 
 class Run:
@@ -148,23 +62,18 @@ class Run:
         self.first = self.first_fd = -1  # the first process of the namespace, as it is called here
         self.cpu = self.peak = 0
         self.buffer = b""
-        place = b"--chdir\0" + request["cwd"] + b"\0"
         self.status, status = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.status, False)
         made = [status]
         try:
             made.append(pipe_with(broker.seccomp))
-            made.append(pipe_with(broker.args[request["profile"]] + place))
+            made.append(pipe_with(broker.args[request["profile"]] + request["place"]))
+            order = (broker.null, stdout, stderr, status, self.gate, made[1], made[2])
             self.monitor = os.posix_spawn(
                 broker.bwrap,
                 [broker.tag, *OPTIONS, *request["argv"]],
                 request["env"],
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, fd, at)
-                    for at, fd in enumerate(
-                        (broker.null, stdout, stderr, status, self.gate, made[1], made[2])
-                    )
-                ],
+                file_actions=[(os.POSIX_SPAWN_DUP2, fd, at) for at, fd in enumerate(order)],
                 setsigmask=[],
                 setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores both
             )
@@ -192,9 +101,9 @@ class Run:
             return False
         *lines, self.buffer = (self.buffer + data).split(b"\n")
         for line in lines:
-            code = number_after(line, b'"exit-code"')  # only if the program was executed
+            code = processes.number_after(line, b'"exit-code"')  # only if the program was executed
             self.code = self.code if code is None else code
-            pid = number_after(line, b'"child-pid"')
+            pid = processes.number_after(line, b'"child-pid"')
             if pid is not None and self.first < 0:
                 self.start(pid)
         return True
@@ -221,7 +130,7 @@ class Run:
             self.end(BROKEN, at_once=True)
 
     def on_control(self) -> None:
-        """A word or the end of the caller's side: both mean that nobody wants it any more."""
+        """The end of the caller's side: nobody wants it any more."""
         self.broker.forget(self.control)
         self.end(CANCELLED)
 
@@ -303,29 +212,23 @@ class Run:
         if self.first_fd not in self.broker.held or now < self.looked + WATCH_EVERY:
             return
         self.looked = now
-        pids = family(self.first)
-        written = (number_after(read_small(f"/proc/{pid}/io"), b"\nwrite_bytes") for pid in pids)
+        pids = processes.family(self.first)
+        written = (processes.number_after(processes.read_small(f"/proc/{pid}/io"), b"\nwrite_bytes") for pid in pids)
         if sum(count or 0 for count in written) > self.broker.written_bytes:
             self.end(OVER_WRITTEN, at_once=True)
-        pages = (read_small(f"/proc/{pid}/statm").split()[1:2] for pid in pids)
+        pages = (processes.read_small(f"/proc/{pid}/statm").split()[1:2] for pid in pids)
         if sum(int(page[0]) for page in pages if page) * self.broker.page > self.broker.memory_bytes:
-            shares = (number_after(read_small(f"/proc/{pid}/smaps_rollup"), b"\nPss") for pid in pids)
+            shares = (processes.number_after(processes.read_small(f"/proc/{pid}/smaps_rollup"), b"\nPss") for pid in pids)
             if sum(share or 0 for share in shares) << 10 > self.broker.memory_bytes:
                 self.end(OVER_MEMORY, at_once=True)  # by shares: what is shared counts once
 
 
 def pipe_with(data: bytes) -> int:
-    """A pipe that holds `data`. One per run: bubblewrap reads on from where a descriptor stands."""
-    reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        if os.write(writer, data) != len(data):
-            raise OSError(7, "the cage has too many mounts")
-    except BaseException:
-        os.close(reader)
-        raise
-    finally:
-        os.close(writer)
-    os.set_blocking(reader, True)
+    """A pipe that holds `data` (under 64 KiB: the server sees to that), one for each run, because
+    bubblewrap reads on from where a descriptor stands."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    os.write(writer, data)
+    os.close(writer)
     return reader
 
 
@@ -338,12 +241,7 @@ class Broker:
         self.bwrap, self.tag, self.seccomp = setup["bwrap"], setup["tag"], setup["seccomp"]
         self.memory_bytes, self.written_bytes = setup["memory_bytes"], setup["written_bytes"]
         self.grace = setup["grace"]
-        self.limits = []
-        for which, value in setup["limits"]:
-            hard = resource.getrlimit(which)[1]
-            if hard != resource.RLIM_INFINITY:
-                value = min(value, hard)
-            self.limits.append((which, value))
+        self.limits: list[tuple[int, int]] = setup["limits"]
         self.page = os.sysconf("SC_PAGE_SIZE")
         self.null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
         self.runs: list[Run] = []
@@ -362,10 +260,9 @@ class Broker:
 
     def stop(self) -> None:
         """The server is done or gone: end everything, leave when it has ended."""
-        if not self.closing:
-            self.closing = True
-            for fd in (self.sock.fileno(), self.server_fd):
-                self.forget(fd)
+        self.closing = True
+        self.forget(self.sock.fileno())
+        self.forget(self.server_fd)
         for run in self.runs:
             run.end(CANCELLED, at_once=True)
 
@@ -382,20 +279,18 @@ class Broker:
         except (OSError, ValueError) as error:
             text = f"bubblewrap was not started: {error}"
             os.write(fds[2], REPLY.pack(-1, BROKEN, 0, 0) + text.encode()[:1000])
-            os.close(fds[2])
-            os.close(fds[3])
+            fds += fds[2:]
         finally:
-            os.close(fds[0])
-            os.close(fds[1])
+            for fd in fds[:2] + fds[4:]:
+                os.close(fd)
 
     def serve(self) -> None:
         while not (self.closing and not self.runs):
             now = time.monotonic()
             wakes = [min(run.deadline, max(run.kill_at, now + 0.01)) for run in self.runs]
             wait = max(0.0, min(WATCH_EVERY, *[wake - now for wake in wakes])) if wakes else None
-            for fd, _ in self.poll.poll(wait):
-                call = self.held.get(fd)
-                if call is not None:  # not forgotten by an earlier one of this batch
+            for fd, call in [(fd, self.held.get(fd)) for fd, _ in self.poll.poll(wait)]:
+                if call is not None and self.held.get(fd) == call:  # no earlier one closed it
                     call()
             now = time.monotonic()
             for run in list(self.runs):
@@ -406,18 +301,19 @@ class Broker:
 
 def main() -> None:
     sock = socket.socket(fileno=int(sys.argv[1]))
+    sock.set_inheritable(False)  # it came by inheritance; no command may have it
     setup = marshal.loads(sock.recv(1 << 19))
     try:
         server_fd = os.pidfd_open(setup["server"])
         if os.getppid() != setup["server"]:
             raise ProcessLookupError("the server is gone")
         if setup["uid"] is not None:
-            must("unshare", libc.unshare(NEW_USERS | NEW_MOUNTS))
+            privileges.enter_namespaces()
             sock.send(b"map me")
             if sock.recv(16) != b"mapped":
                 raise PermissionError("the id maps were not written")
-            stage(setup["sources"])
-        drop(setup["uid"], setup["gid"])
+            privileges.stage(setup["sources"])
+        privileges.drop(setup["uid"], setup["gid"])
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         while os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC) < FIRST_FREE_FD - 1:
             pass  # from here on no descriptor is in the way of those that bubblewrap is given

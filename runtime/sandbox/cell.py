@@ -18,6 +18,7 @@ from runtime.sandbox.client import Broker
 from runtime.sandbox.spec import CageSpec, Result
 
 _REQUEST_BYTES = 160 << 10  # one message to the broker; the kernel bounds one argument to 128 KiB
+_CWD_BYTES = 4096
 _LIMIT_NAMES = {broker.OVER_MEMORY: "memory_bytes", broker.OVER_WRITTEN: "written_bytes"}
 _LIMIT_SIGNALS = {25: "file_bytes"}  # SIGXFSZ
 
@@ -92,7 +93,7 @@ class Cell:
             raise BadInput(f"The timeout {wall!r} is not positive and finite.", field="timeout")
         request: dict[str, object] = {
             "argv": _argv(subject),
-            "cwd": os.fsencode(self._cwd(subject.cwd)),
+            "place": b"--chdir\0" + os.fsencode(self._cwd(subject.cwd)) + b"\0",
             "env": environment.build(self.spec.path, dict(subject.env), env or {}),
             "wall": wall,
             "profile": profile,
@@ -114,7 +115,7 @@ class Cell:
         """A directory in the cage: relative to the root and inside it, by name at least. Links are
         followed inside the cage, where nothing but the cage is to be found."""
         parts = cwd.split("/")
-        if cwd.startswith("/") or ".." in parts or "\0" in cwd:
+        if len(cwd) > _CWD_BYTES or cwd.startswith("/") or ".." in parts or "\0" in cwd:
             raise BadInput(
                 f"The working directory {cwd!r} is not inside the workspace.",
                 remedy="Give a path relative to the workspace's root, without '..'.",
@@ -165,7 +166,7 @@ class Cell:
             limit=_LIMIT_NAMES.get(verdict.reason, _LIMIT_SIGNALS.get(signal or 0)),
             stdout=done.stdout.bytes(),
             stderr=stderr,
-            stdout_bytes=done.stdout.total,
+            stdout_bytes=done.stdout.total + done.sent,
             stderr_bytes=done.stderr.total if stderr or not failure else 0,
             truncated=bool(done.stdout.cut or done.stderr.cut),
             duration_ms=round(done.seconds * 1000),

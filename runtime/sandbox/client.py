@@ -200,13 +200,19 @@ def _end(wanted: Callable[[str], bool]) -> int:
 
 
 def _rlimits(limits: Limits) -> list[tuple[int, int]]:
-    """Per process, but for the number of processes, which the kernel counts per cage."""
-    return [
-        (resource.RLIMIT_DATA, limits.memory_bytes),
-        (resource.RLIMIT_FSIZE, limits.file_bytes),
-        (resource.RLIMIT_NPROC, limits.processes),
-        (resource.RLIMIT_NOFILE, limits.open_files),
-        (resource.RLIMIT_CORE, 1),  # 0 would not stop a dump into a pipe
-        (resource.RLIMIT_MEMLOCK, 64 << 10),
-        (resource.RLIMIT_MSGQUEUE, 0),
-    ]
+    """Per process, but for the number of processes, which the kernel counts per cage. Never above
+    what this process itself may have: that could not be set."""
+    wanted = {
+        resource.RLIMIT_DATA: limits.memory_bytes,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_NPROC: limits.processes,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_CORE: 1,  # 0 would not stop a dump into a pipe
+        resource.RLIMIT_MEMLOCK: 64 << 10,
+        resource.RLIMIT_MSGQUEUE: 0,
+    }
+    found = []
+    for which, value in wanted.items():
+        hard = resource.getrlimit(which)[1]
+        found.append((which, value if hard == resource.RLIM_INFINITY else min(value, hard)))
+    return found

@@ -43,6 +43,7 @@ class Exchange:
     stdout: Kept
     stderr: Kept
     seconds: float
+    sent: int  # bytes that went to `stdout_to`, where that can be told
 
 
 def exchange(
@@ -59,21 +60,31 @@ def exchange(
 
     Whatever `on_output` raises ends the command and is raised here.
     """
-    began = time.monotonic()
+    began, place = time.monotonic(), _position(stdout_to)
     kept = {"stdout": Kept(keep), "stderr": Kept(keep)}
     mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with mine:
         readers, given = _pipes(stdout_to)
         try:
             with theirs:
-                sent = _hand_over(link, request, given, theirs)
-            if not sent:
-                return Exchange(GONE, kept["stdout"], kept["stderr"], 0.0)
+                handed = _hand_over(link, request, given, theirs)
+            if not handed:
+                return Exchange(GONE, kept["stdout"], kept["stderr"], 0.0, 0)
             verdict = _follow(link, mine, readers, kept, began + wall, cancel, on_output)
         finally:
             for fd in readers:
                 os.close(fd)
-    return Exchange(verdict, kept["stdout"], kept["stderr"], time.monotonic() - began)
+    seconds = time.monotonic() - began
+    sent = _position(stdout_to) - place
+    return Exchange(verdict, kept["stdout"], kept["stderr"], seconds, max(0, sent))
+
+
+def _position(fd: int | None) -> int:
+    """Where a file stands (the command shares the position); 0 for what has none."""
+    try:
+        return 0 if fd is None else os.lseek(fd, 0, os.SEEK_CUR)
+    except OSError:
+        return 0
 
 
 def _pipes(stdout_to: int | None) -> tuple[dict[int, str], list[int]]:
@@ -145,8 +156,8 @@ def _follow(
 
 
 def _cancel(control: socket.socket) -> None:
-    try:
-        control.send(b"cancel")
+    try:  # not a message: one left unread would turn the answer into an error
+        control.shutdown(socket.SHUT_WR)
     except OSError:
         return  # the broker is gone; reading its side says so
 

@@ -16,6 +16,7 @@ from runtime.sandbox.spec import AGENT_HOME, AGENT_ID, CageSpec, Mount
 PROFILES = ("tool", "git")
 STAGE = "/tmp"  # the broker's: where it binds the sources when it is root
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ARGUMENT_BYTES = 48 << 10  # they travel through one pipe, with the working directory
 _KERNEL = ("/proc", "/sys", "/dev")
 _WALLS = (
     "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
@@ -75,7 +76,9 @@ def _arguments(
             words += ["--symlink", os.readlink(path), path]
         elif os.path.isdir(path):
             words += ["--ro-bind", path, path]
-    words += ["--proc", "/proc", "--dev", "/dev"]
+    words += ["--proc", "/proc"]
+    # Settings of the cage's own namespaces would be writable: they bound memory, too.
+    words += ["--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
     words += ["--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
     words += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
     words += ["--perms", "0755", "--size", size, "--tmpfs", AGENT_HOME]
@@ -85,7 +88,14 @@ def _arguments(
     for cover in covers:
         words += ["--ro-bind", _cover_source(cover, laid), cover.target]
     words += ["--remount-ro", "/"]
-    return b"".join(os.fsencode(word) + b"\0" for word in words)
+    arguments = b"".join(os.fsencode(word) + b"\0" for word in words)
+    if len(arguments) > _ARGUMENT_BYTES:
+        raise BadInput(
+            f"The cage has too many mounts: {len(laid)}, and {len(covers)} covered paths.",
+            remedy="Remove sockets and environments that are not needed.",
+            field="mounts",
+        )
+    return arguments
 
 
 def _cover_source(cover: Cover, laid: list[tuple[Mount, str]]) -> str:

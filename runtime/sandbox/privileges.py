@@ -1,0 +1,72 @@
+"""The broker's way down: namespaces, sources under a private stage, then an ordinary account for good.
+
+Part of the broker's process: standard library only, imported before the drop.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+
+STAGE = b"/tmp"
+NEW_MOUNTS, NEW_USERS = 0x20000, 0x10000000
+READ_ONLY, NO_SUID, NO_DEVICES, REMOUNT, BIND = 1, 2, 4, 32, 4096
+RECURSIVE, PRIVATE = 16384, 1 << 18
+NO_NEW_PRIVILEGES, CHILD_SUBREAPER = 38, 36
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def must(what: str, result: int) -> None:
+    """Raise the C library's error."""
+    if result != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+
+
+def mount(
+    source: bytes | None, target: bytes, kind: bytes | None, flags: int, data: bytes | None = None
+) -> None:
+    """mount(2)."""
+    must(f"mount {target!r}", libc.mount(source, target, kind, ctypes.c_ulong(flags), data))
+
+
+def enter_namespaces() -> None:
+    """A user and a mount namespace of its own; no id is mapped in it yet."""
+    must("unshare", libc.unshare(NEW_USERS | NEW_MOUNTS))
+
+
+def stage(sources: list[tuple[bytes, bytes, bool]]) -> None:
+    """Bind every source below STAGE, so that no directory above it has to be passable."""
+    mount(None, b"/", None, RECURSIVE | PRIVATE)
+    # Opened in this namespace (else they cannot be bound) and before STAGE hides what is under it.
+    opened = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path, _, _ in sources]
+    mount(b"stage", STAGE, b"tmpfs", NO_SUID | NO_DEVICES, b"mode=0755,size=256k")
+    for (_, name, writable), fd in zip(sources, opened, strict=True):
+        at = STAGE + b"/" + name
+        is_folder = os.path.isdir(f"/proc/self/fd/{fd}")
+        os.makedirs(at if is_folder else os.path.dirname(at), mode=0o755, exist_ok=True)
+        if not is_folder:
+            os.close(os.open(at, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+        mount(f"/proc/self/fd/{fd}".encode(), at, None, BIND | RECURSIVE)
+        if not writable:
+            kept = os.statvfs(at).f_flag & 15  # nosuid, nodev, noexec are locked: said again
+            mount(None, at, None, REMOUNT | BIND | READ_ONLY | kept)
+        os.close(fd)
+
+
+def drop(uid: int | None, gid: int) -> None:
+    """Become the run's account for good; any doubt is an error."""
+    if uid is not None:
+        os.setgroups([])
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+    must("capset", libc.capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)))
+    for what, option in (("no_new_privs", NO_NEW_PRIVILEGES), ("subreaper", CHILD_SUBREAPER)):
+        must(what, libc.prctl(option, ctypes.c_ulong(1), *[ctypes.c_ulong(0)] * 3))
+    with open("/proc/self/status", "rb") as file:  # as bytes: no codec can be loaded any more
+        status = file.read()
+    if 0 in (*os.getresuid(), *os.getresgid()) or b"NoNewPrivs:\t1" not in status:
+        raise PermissionError("still root, or new privileges are possible")
+    if b"CapPrm:\t0000000000000000" not in status or b"CapEff:\t0000000000000000" not in status:
+        raise PermissionError("capabilities are left")
