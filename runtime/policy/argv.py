@@ -1,0 +1,225 @@
+"""One command line to parts: the program by its table, wrappers looked through, paths looked at."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from . import environment, programs
+from .context import Context
+from .decision import Decision
+from .options import read_options
+from .places import HARMLESS, Lens, TooManyPaths
+from .programs.model import Found, Operands, Program
+from .reading import CHANGES, Part, Place, Remark, Touch, Verb
+from .words import Wild
+
+MAX_DEPTH = 6
+_MULTI_CALL = frozenset({"busybox", "toybox", "coreutils", "uutils"})
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S|(git|ssh|hg|svn|bzr)\+[a-z]+:")
+_DATA_ONLY = frozenset({"echo", "printf", "grep", "egrep", "fgrep", "rg", "git", "sed", "awk", "true", "test"})
+
+
+class CommandReader:
+    """Reads the command lines of one action. Shell text goes to `runtime.policy.shell`."""
+
+    def __init__(self, context: Context, lens: Lens, tool: str) -> None:
+        self.context = context
+        self.lens = lens
+        self.tool = tool
+
+    def read(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        *,
+        depth: int = 0,
+        remarks: Sequence[Remark] = (),
+        touches: Sequence[Touch] = (),
+    ) -> list[Part]:
+        """The parts of `argv`, the outermost program first. `remarks` and `touches` come from
+        around it (redirections, assignments)."""
+        name, args = argv[0], tuple(argv[1:])
+        found = Found(touches=list(touches), remarks=list(remarks))
+        if depth > MAX_DEPTH:
+            found.opaque("too deep", f"more than {MAX_DEPTH} commands within commands")
+            return [self._part(name, tuple(argv), cwd, None, found, None)]
+        resolved = self._judge_program(name, found)
+        table = programs.find(posixpath.basename(name))
+        other = self._behind(name, resolved)
+        capability = self._apply(table, name, args, found)
+        if other is not None and other is not table:
+            beside = Found()
+            self._apply(other, name, args, beside)
+            found.remarks += beside.remarks
+        self._addresses(name, args, found)
+        for assignment in found.environment:
+            judged = environment.judge(assignment.partition("=")[0])
+            if judged:
+                found.remarks.append(judged)
+        self.judge_remotes(found)
+        part = self._part(name, tuple(argv), cwd, table, found, resolved, capability)
+        inside = posixpath.join(cwd, found.cwd) if found.cwd else cwd
+        return [part, *self._inner(found, inside, depth)]
+
+    def _inner(self, found: Found, cwd: str, depth: int) -> list[Part]:
+        parts: list[Part] = []
+        for line in found.inner:
+            if line:
+                parts += self.read(line, cwd, depth=depth + 1)
+        for text in found.script:
+            from .shell import read_script
+
+            parts += read_script(self, text, cwd, depth + 1)
+        return parts
+
+    def _judge_program(self, name: str, found: Found) -> str | None:
+        """Whether the cage may run this name at all; returns the file it stands for."""
+        if _odd(name):
+            found.opaque("odd name", "the program's name holds blanks or invisible characters")
+        if "/" in name or name in ("", ".", ".."):
+            self._boundary(found, "program path", "a program is given by its bare name, not by a path")
+            found.touches.append(Touch(Verb.RUN, name or "."))
+            return None
+        if name not in self.context.allowed and programs.plain_name(name) not in self.context.allowed:
+            self._boundary(found, "program not allowed", f"{name} is not among the workspace's programs")
+        resolved = self.context.which(name)
+        if resolved is not None and self.lens.relative(posixpath.normpath(resolved)) is not None:
+            self._boundary(
+                found, "program inside", f"{name} is a file of the worktree, which the agent can change"
+            )
+        return resolved
+
+    @staticmethod
+    def _boundary(found: Found, rule: str, reason: str) -> None:
+        found.remarks.append(Remark("boundary", Decision.DENY, rule, reason))
+
+    @staticmethod
+    def _behind(name: str, resolved: str | None) -> Program | None:
+        """The table of the file that the name leads to, where that is another program."""
+        if resolved is None:
+            return None
+        base = posixpath.basename(resolved)
+        if base in _MULTI_CALL and name not in _MULTI_CALL:
+            return None
+        return programs.find(base)
+
+    def _apply(self, table: Program | None, name: str, args: tuple[str, ...], found: Found) -> str:
+        """Let a table speak; returns the capability that the program needs."""
+        if table is None:
+            found.remark(Decision.ASK, "unknown program", f"nothing is known about {name}")
+            read_options(Program(name, operands=Operands.FREE), args, found)
+            return "run"
+        if table.veto:
+            found.veto(table.name, f"{table.name} {table.why}")
+        self._base(table, found)
+        if table.subcommands and args and not args[0].startswith("-"):
+            return self._subcommand(table, args, found)
+        operands: list[str] = []
+        if not table.raw:
+            operands = read_options(table, args, found)
+        if table.reader is not None:
+            table.reader(table, args, found)
+        if table.subcommands and not table.raw and operands:
+            return self._subcommand(table, tuple(operands), found)
+        return "run"
+
+    def _subcommand(self, table: Program, args: tuple[str, ...], found: Found) -> str:
+        chosen = table.subcommands.get(args[0]) or table.other
+        if chosen is None:
+            found.remark(Decision.ASK, f"{table.name} {args[0]}", f"nothing is known about {table.name} {args[0]}")
+            found.changes = True
+            return "run"
+        self._base(chosen, found)
+        if not chosen.reads_only:
+            found.changes = True
+        if not chosen.raw:
+            read_options(chosen, args[1:], found)
+        if chosen.reader is not None:
+            chosen.reader(chosen, args[1:], found)
+        return _CAPABILITIES.get(chosen.name, "run")
+
+    @staticmethod
+    def _base(table: Program, found: Found) -> None:
+        if table.base is not Decision.ALLOW and not table.veto:
+            found.remark(table.base, table.name, f"{table.name} {table.why}")
+        found.network = found.network or table.network
+
+    @staticmethod
+    def _addresses(name: str, args: tuple[str, ...], found: Found) -> None:
+        if name in _DATA_ONLY or found.network or found.inner or found.script:
+            return
+        if any(_ADDRESS.search(word) for word in args):
+            found.network = True
+            found.remark(Decision.ASK, "address", f"{name} is given the address of another host")
+
+    def judge_remotes(self, found: Found) -> None:
+        """A push goes to a remote that was recorded with the workspace, and nowhere else."""
+        for remote in found.remotes:
+            if remote in self.context.remotes:
+                continue
+            if self.context.remotes:
+                known = ", ".join(sorted(self.context.remotes))
+                self._boundary(found, "remote", f"{remote} is not a recorded remote ({known})")
+            else:
+                found.remark(Decision.ASK, "remote", "no remote was recorded with the workspace")
+
+    def _part(
+        self,
+        name: str,
+        argv: tuple[str, ...],
+        cwd: str,
+        table: Program | None,
+        found: Found,
+        resolved: str | None,
+        capability: str = "run",
+    ) -> Part:
+        places = self.places(found, cwd)
+        if table is not None and table.name == "git" and self.context.repository_runs:
+            settings = ", ".join(self.context.repository_runs)
+            found.remark(Decision.ASK, "git configuration", f"the repository makes git run programs: {settings}")
+        reads_only = table is not None and table.reads_only and not found.changes
+        mutation = not reads_only or any(place.touch.verb in CHANGES for place in places)
+        return Part(
+            tool=self.tool,
+            program=programs.plain_name(name),
+            argv=argv,
+            cwd=cwd,
+            places=places,
+            remarks=tuple(found.remarks),
+            mutation=mutation,
+            network=found.network,
+            capability=capability if mutation else "read",
+            resolved=resolved,
+        )
+
+    def places(self, found: Found, cwd: str) -> tuple[Place, ...]:
+        """Look at every path once. Of a command, devices that keep nothing are left out."""
+        places: list[Place] = []
+        commands = self.tool in ("run_tool", "run_shell")
+        try:
+            for touch in dict.fromkeys(found.touches):
+                if isinstance(touch.path, Wild):
+                    touch = Touch(touch.verb, str(touch.path), pattern=True, deep=touch.deep)
+                place = self.lens.place(touch, cwd)
+                if not (commands and place.path in HARMLESS):
+                    places.append(place)
+        except TooManyPaths as error:
+            found.opaque("too many paths", str(error))
+        return tuple(places)
+
+
+_CAPABILITIES = {
+    "git commit": "commit",
+    "git switch": "commit",
+    "git add": "commit",
+    "git push": "push",
+}
+
+
+def _odd(name: str) -> bool:
+    return not name.isascii() and any(
+        unicodedata.category(char) in ("Cf", "Zs", "Zl", "Zp", "Cc", "Mn") for char in name
+    ) or any(char.isspace() or ord(char) < 32 for char in name)

@@ -1,0 +1,148 @@
+"""From a valid action to its reading: parts, places, and the form that is hashed."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Any
+
+from runtime.core import actions
+
+from .argv import CommandReader
+from .context import Context
+from .decision import Decision
+from .hosts import NetworkRequest
+from .hosts import read as read_network
+from .places import Lens, is_uri
+from .programs.git import push_target
+from .programs.model import Found
+from .reading import Part, Reading, Remark, Touch, Verb
+
+_CAPABILITY = {
+    "verify": "verify",
+    "git_commit": "commit",
+    "git_push": "push",
+    "create_artifact": "artifact",
+    "ask_human": "talk",
+    "finish": "talk",
+}
+_SIMPLE_SCRIPT = re.compile(r"[^'\"\\$`<#]*")
+
+
+def read(subject: actions.Action | NetworkRequest, context: Context, lens: Lens) -> Reading:
+    """Everything that the later stages judge. Looks at each path once, through `lens`."""
+    if isinstance(subject, NetworkRequest):
+        canonical: dict[str, object] = {
+            "kind": "network",
+            "method": subject.method,
+            "target": subject.target,
+        }
+        return Reading((read_network(subject),), ".", canonical)
+    body = subject.body()
+    cwd = _relative(lens, body.pop("cwd", None) or ".")
+    parts = _parts(subject, context, lens, cwd)
+    return Reading(tuple(parts), cwd, _canonical(body, lens))
+
+
+def _parts(action: actions.Action, context: Context, lens: Lens, cwd: str) -> list[Part]:
+    if isinstance(action, actions.RunTool):
+        reader = CommandReader(context, lens, "run_tool")
+        return _in_directory(reader.read((action.program, *(action.args or ())), cwd), lens, cwd)
+    if isinstance(action, actions.RunShell):
+        from .shell import read_script
+
+        reader = CommandReader(context, lens, "run_shell")
+        return _in_directory(read_script(reader, action.script, cwd, 0), lens, cwd)
+    return [_file_part(action, context, lens)]
+
+
+def _in_directory(parts: list[Part], lens: Lens, cwd: str) -> list[Part]:
+    """A working directory outside the worktree is refused before anything else."""
+    if cwd == ".":
+        return parts
+    place = lens.place(Touch(Verb.LIST, cwd))
+    if place.inside and place.facts.type in ("dir", "missing"):
+        return parts
+    reason = "the working directory is no directory of the worktree"
+    return [Part(parts[0].tool, remarks=(Remark("boundary", Decision.DENY, "cwd", reason),)), *parts]
+
+
+def _file_part(action: actions.Action, context: Context, lens: Lens) -> Part:
+    """Reads and edits by the server's own hand, and what touches no file at all."""
+    kind = str(getattr(action, "kind", ""))
+    found = Found()
+    for touch in _touches(action):
+        found.touches.append(touch)
+        if is_uri(touch.path):
+            _refuse(found, "address", "an address is no path")
+        if touch.path == "~" or touch.path.startswith("~/"):
+            _refuse(found, "home", "the tilde means a directory outside the worktree")
+    if isinstance(action, actions.GitShow) and action.rev.startswith("-"):
+        found.veto("git revision", "a revision looks like an option")
+    if isinstance(action, actions.Glob) and (
+        action.pattern.startswith("/") or ".." in action.pattern.split("/")
+    ):
+        _refuse(found, "glob", "the pattern leaves the worktree")
+    if isinstance(action, actions.GitPush):
+        push_target(action.remote or "origin", (action.ref,) if action.ref else (), found)
+        found.remark(Decision.ASK, "git push", "git push sends the run's work to others")
+    reader = CommandReader(context, lens, kind)
+    reader.judge_remotes(found)
+    capability = _CAPABILITY.get(kind, "edit" if action.edits else "read")
+    return Part(
+        tool=kind,
+        places=reader.places(found, "."),
+        remarks=tuple(found.remarks),
+        mutation=not action.reads_only,
+        network=found.network,
+        capability=capability,
+    )
+
+
+def _touches(action: actions.Action) -> list[Touch]:
+    if isinstance(action, actions.ReadFile):
+        return [Touch(Verb.READ, action.path)]
+    if isinstance(action, actions.ReplaceText | actions.WriteFile):
+        return [Touch(Verb.WRITE, action.path)]
+    if isinstance(action, actions.ListFiles | actions.Glob):
+        return [Touch(Verb.LIST, action.path or ".")]
+    if isinstance(action, actions.Grep):
+        return [Touch(Verb.READ, action.path or ".", deep=True)]
+    if isinstance(action, actions.GitDiff):
+        return [Touch(Verb.READ, action.path, deep=True)] if action.path else []
+    if isinstance(action, actions.GitShow):
+        _, _, inside = action.rev.partition(":")
+        return [Touch(Verb.READ, path) for path in (inside, action.path) if path]
+    return []
+
+
+def _refuse(found: Found, rule: str, reason: str) -> None:
+    found.remarks.append(Remark("boundary", Decision.DENY, rule, reason))
+
+
+def _relative(lens: Lens, path: str) -> str:
+    """A path below the worktree as its relative form, any other one absolute and normal."""
+    normal = posixpath.normpath(lens.join(path))
+    return lens.relative(normal) or normal
+
+
+def _canonical(body: dict[str, Any], lens: Lens) -> dict[str, object]:
+    """The action in the one form in which equal things are equal."""
+    canonical: dict[str, object] = dict(body)
+    if isinstance(body.get("path"), str) and not is_uri(body["path"]):
+        canonical["path"] = _relative(lens, body["path"])
+    if canonical.get("args") == []:
+        del canonical["args"]
+    script = body.get("script")
+    if isinstance(script, str):
+        canonical["script"] = _plain_script(script)
+    return canonical
+
+
+def _plain_script(script: str) -> str:
+    """Blanks that mean nothing are dropped; where quoting makes them mean something, only at
+    the ends."""
+    if not _SIMPLE_SCRIPT.fullmatch(script):
+        return script.strip("\n\t ")
+    lines = (re.sub(r"[ \t]+", " ", line).strip() for line in script.split("\n"))
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,86 @@
+"""What the gate is asked, and everything it may know while it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .decision import Decision
+from .facts import Facts, FactType, Look, Which
+from .rules import RuleLayer
+
+__all__ = [
+    "MODES",
+    "ApprovalFact",
+    "Context",
+    "FactType",
+    "Facts",
+    "GrantFact",
+    "Look",
+    "Request",
+    "Which",
+]
+MODES = ("plan", "safe", "assisted", "autonomous", "unattended")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One proposal: the decoded JSON as it came, and on whose behalf."""
+
+    action: object
+    run: str
+    task: str
+    role: str
+    kind: str
+    mode: str
+    workspace: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrantFact:
+    """A live grant (not expired, in scope). `decision_max` is ASK, or ESCALATE if security gave it."""
+
+    id: str
+    key: str
+    decision_max: Decision
+    scope: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalFact:
+    """The approval being consumed. `decision` is the most that its giver may lift."""
+
+    id: str
+    digest: str
+    decision: Decision
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The world as the gate may see it; built by one room for every door.
+
+    `root`: where the worktree is seen. `write_paths`: patterns of what the task may change,
+    () for everything inside. `allowed`: program names. `remotes`: name to address, as recorded
+    with the workspace. `verification_inputs`: patterns of what the verification runs.
+    `repository_runs`: settings of the repository's own git configuration that run programs,
+    where git would obey them. `audit`: what the caller does with the verdict: journal it before
+    anything runs, or only show it; None: neither, so nothing may run.
+    """
+
+    root: str
+    home: str
+    write_paths: tuple[str, ...]
+    allowed: frozenset[str]
+    look: Look
+    which: Which
+    remotes: Mapping[str, str] = field(default_factory=dict)
+    verification_inputs: tuple[str, ...] = ()
+    grants: tuple[GrantFact, ...] = ()
+    approval: ApprovalFact | None = None
+    tree: str = ""
+    layers: tuple[RuleLayer, ...] = ()
+    repository_runs: tuple[str, ...] = ()
+    audit: Literal["journal", "dry run"] | None = "journal"

@@ -1,0 +1,127 @@
+"""The gate itself: eleven stages, one verdict. Pure; what it knows comes from the context."""
+
+from __future__ import annotations
+
+from runtime.core.actions import Action
+
+from . import hashing
+from .case import NOTHING, Case, Finding
+from .context import Context, Request
+from .decision import Decision
+from .patterns import covers
+from .places import Lens
+from .reading import CHANGES, Verb
+from .stages import STAGES, Stage
+from .verdict import Risk, StageResult, Verdict
+
+
+def gate(
+    request: Request, context: Context, stages: tuple[tuple[str, Stage], ...] = STAGES
+) -> Verdict:
+    """The verdict on one proposal. Never raises; a stage that fails denies, and says so.
+
+    `stages` is the table of `runtime.policy.stages`; only tests give another one.
+    """
+    case = Case(request, context, Lens(context.root, context.home, context.look))
+    failed = ""
+    for name, stage in stages:
+        case.findings[name] = NOTHING if failed else _run(case, name, stage)
+        if case.findings[name].source == "error" or (
+            name == "intake" and case.findings[name].outcome is Decision.DENY
+        ):
+            failed = name
+    if case.reading is None and not failed:
+        case.findings["canonicalise"] = Finding(
+            Decision.DENY, "stage_error", "the action was not read", "error"
+        )
+    return _verdict(case, failed)
+
+
+def _run(case: Case, name: str, stage: Stage) -> Finding:
+    try:
+        return stage(case)
+    except Exception as error:  # whatever fails here must end in a refusal, not in an escape
+        reason = f"stage {name} failed ({type(error).__name__}); this is no denial by policy"
+        return Finding(Decision.DENY, "stage_error", reason, "error")
+
+
+def _verdict(case: Case, failed: str) -> Verdict:
+    name, decisive = case.decisive()
+    decision = case.standing()
+    if decision is Decision.ALLOW:
+        decisive = _permitting(case) or decisive
+    return Verdict(
+        decision=decision,
+        rule=decisive.rule or name,
+        source=decisive.source,
+        reason=decisive.reason,
+        stages=tuple(_result(case, stage, failed) for stage in case.findings),
+        action=case.subject if isinstance(case.subject, Action) else None,
+        key=case.key(),
+        digest=case.digest(),
+        operands=case.operands(),
+        mutation=case.mutation,
+        risk=_risk(case, decision),
+        effects=_effects(case),
+        facts=case.lens.facts,
+        policy_hash=hashing.policy_hash(case.context),
+    )
+
+
+def _permitting(case: Case) -> Finding | None:
+    """Of several reasons to allow, the one that a person would name."""
+    for source in ("approval", "grant", "mode", "rule"):
+        for finding in case.findings.values():
+            if finding.source == source and finding.outcome is Decision.ALLOW:
+                return finding
+    return None
+
+
+def _result(case: Case, name: str, failed: str) -> StageResult:
+    finding = case.findings[name]
+    names = list(case.findings)
+    if failed and names.index(name) > names.index(failed):
+        return StageResult(name, None, f"not reached: {failed} ended it", "")
+    return StageResult(name, finding.outcome, finding.reason, finding.rule)
+
+
+def _risk(case: Case, decision: Decision) -> Risk:
+    if case.reading is None or decision >= Decision.ESCALATE:
+        return "high"
+    parts = case.reading.parts
+    deletes = any(
+        place.touch.verb is Verb.DELETE and (place.touch.deep or place.touch.pattern)
+        for part in parts
+        for place in part.places
+    )
+    if deletes or any(part.network for part in parts):
+        return "high"
+    asked = any(finding.outcome is Decision.ASK for finding in case.findings.values())
+    return "medium" if asked or decision is Decision.ASK else "low"
+
+
+def _effects(case: Case) -> tuple[str, ...]:
+    """What would happen, in a few words each."""
+    if case.reading is None:
+        return ()
+    effects: list[str] = []
+    for part in case.reading.parts:
+        if part.program and part.tool != "network":
+            effects.append(f"runs {part.program}")
+        for place in part.places:
+            where = place.relative or place.path
+            if place.touch.verb in CHANGES:
+                effects.append(f"{place.touch.verb} {where}")
+                if _verifies(case.context, place.relative):
+                    effects.append(f"changes what the verification runs: {where}")
+            elif not place.inside:
+                effects.append(f"{place.touch.verb} {where}")
+        if part.network:
+            effects.append("network")
+    return tuple(dict.fromkeys(effects))
+
+
+def _verifies(context: Context, relative: str) -> bool:
+    return bool(relative) and any(
+        covers(pattern, relative) for pattern in context.verification_inputs
+    )

@@ -1,0 +1,86 @@
+"""Path patterns: `*` and `?` within one name, `**` across names, `[...]` as in a shell.
+
+A pattern without wildcards covers its path and everything below it. One with wildcards and
+without a slash fits a name at any depth. A leading slash means an absolute path.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+WILD = re.compile(r"[*?\[]")
+
+
+def covers(pattern: str, path: str, *, fold: bool = False) -> bool:
+    """Whether `pattern` speaks about `path`; `fold` ignores the letter case."""
+    if fold:
+        pattern, path = pattern.casefold(), path.casefold()
+    return compiled(pattern).fullmatch(path) is not None
+
+
+def may_cover_below(pattern: str, directory: str) -> bool:
+    """Whether something below `directory` could fit `pattern`; in doubt it could."""
+    pattern, directory = pattern.casefold(), directory.casefold()
+    if directory in ("", "."):
+        return not pattern.startswith("/")
+    if WILD.search(pattern) and "/" not in pattern.rstrip("/"):
+        return True
+    fixed = WILD.split(pattern, maxsplit=1)[0]
+    whole = fixed == pattern
+    below = directory.rstrip("/") + "/"
+    if fixed.startswith(below):
+        return True
+    return below.startswith(fixed.rstrip("/") + "/" if whole else fixed)
+
+
+@lru_cache(maxsize=1024)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern as an expression for `fullmatch`."""
+    body = pattern.rstrip("/") or pattern
+    if body.startswith("./"):
+        body = body[2:]
+    if not WILD.search(body):
+        if body in (".", "", "/"):
+            return re.compile(r"(?s).*")
+        return re.compile(rf"(?s){re.escape(body)}(/.*)?")
+    anywhere = "" if "/" in body else "(.*/)?"
+    return re.compile(rf"(?s){anywhere}{translate(body)}(/.*)?")
+
+
+def translate(pattern: str) -> str:
+    """The expression of a pattern with wildcards, without anchors."""
+    parts: list[str] = []
+    index = 0
+    while index < len(pattern):
+        char = pattern[index]
+        if pattern.startswith("**/", index):
+            parts.append("(.*/)?")
+            index += 3
+            continue
+        if pattern.startswith("**", index):
+            parts.append(".*")
+            index += 2
+            continue
+        if char == "*":
+            parts.append("[^/]*")
+        elif char == "?":
+            parts.append("[^/]")
+        elif char == "[" and (end := pattern.find("]", index + 2)) > 0:
+            parts.append(_class(pattern[index + 1 : end]))
+            index = end
+        else:
+            parts.append(re.escape(char))
+        index += 1
+    return "".join(parts)
+
+
+def _class(inner: str) -> str:
+    negated = inner[:1] in "!^"
+    body = (inner[1:] if negated else inner).replace("\\", r"\\").replace("[", r"\[")
+    body = body.replace("^", r"\^").replace("&", r"\&").replace("~", r"\~").replace("|", r"\|")
+    try:
+        re.compile(f"[{body}]")
+    except re.error:
+        return re.escape(f"[{inner}]")
+    return f"(?!/)[{'^' if negated else ''}{body}]"

@@ -1,0 +1,97 @@
+"""From a path as written to a place: made absolute, looked at once, remembered."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from .facts import Facts, Look
+from .reading import Place, Touch
+
+MAX_LOOKS = 96
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+HARMLESS = frozenset(
+    {
+        "/dev/null",
+        "/dev/zero",
+        "/dev/urandom",
+        "/dev/random",
+        "/dev/stdin",
+        "/dev/stdout",
+        "/dev/stderr",
+    }
+)
+"""Device files that keep and reveal nothing."""
+
+
+class TooManyPaths(ValueError):
+    """The action names more paths than one decision looks at."""
+
+
+class Lens:
+    """Resolves the paths of one action against the worktree and records each answer."""
+
+    def __init__(self, root: str, home: str, look: Look) -> None:
+        self.root = posixpath.normpath(root)
+        self.home = posixpath.normpath(home) if home else ""
+        self._look = look
+        self._seen: dict[str, Facts] = {}
+
+    @property
+    def facts(self) -> tuple[tuple[str, Facts], ...]:
+        """Every answer so far, in the order of asking."""
+        return tuple(self._seen.items())
+
+    def join(self, path: str, cwd: str = ".") -> str:
+        """`path` made absolute, from `cwd` (relative to the worktree or absolute), not normalised."""
+        if path == "~" or path.startswith("~/"):
+            return posixpath.join(self.home or "/~", path[2:])
+        return posixpath.join(self.root, cwd, path)
+
+    def relative(self, absolute: str) -> str | None:
+        """The path below the worktree ("." for the root itself), or None outside it."""
+        if absolute == self.root:
+            return "."
+        if absolute.startswith(self.root.rstrip("/") + "/"):
+            return absolute[len(self.root.rstrip("/")) + 1 :]
+        return None
+
+    def look(self, joined: str) -> Facts:
+        """The facts of an absolute path that may still hold `..`. Raises `TooManyPaths`."""
+        normal = posixpath.normpath(joined)
+        asked = joined if "/.." in joined else (self.relative(normal) or normal)
+        if asked not in self._seen:
+            if len(self._seen) >= MAX_LOOKS:
+                raise TooManyPaths(f"more than {MAX_LOOKS} paths in one action")
+            self._seen[asked] = self._look(asked)
+        return self._seen[asked]
+
+    def place(self, touch: Touch, cwd: str = ".") -> Place:
+        """What `touch` is about. Of a pattern, the directory before the first wildcard is
+        looked at, and the place keeps the pattern's own path."""
+        joined = self.join(touch.path, cwd)
+        normal = _normal(joined)
+        if normal in HARMLESS:
+            return Place(touch, normal, False, "", "", Facts("other", normal, False))
+        if touch.pattern:
+            fixed = re.split(r"[*?\[{]", joined, maxsplit=1)[0]
+            base = self.look(posixpath.dirname(fixed) or "/")
+            facts = Facts(base.type, normal, base.inside)
+        else:
+            facts = self.look(joined)
+        lexical = self.relative(normal)
+        real = self.relative(facts.resolved)
+        inside = lexical is not None and facts.inside and real is not None
+        return Place(
+            touch, normal, inside, lexical if inside and lexical else "", real or "", facts
+        )
+
+
+def is_uri(path: str) -> bool:
+    """Whether a path is really an address with a scheme."""
+    return _URI.match(path) is not None
+
+
+def _normal(joined: str) -> str:
+    normal = posixpath.normpath(joined)
+    return normal[1:] if normal.startswith("//") else normal

@@ -1,0 +1,169 @@
+"""The words in which the tables speak about programs: options, operands, remarks.
+
+A table is data. Where a program's arguments are a language of their own (find, dd, tar, env)
+the table names a reader, a function from arguments to findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ..decision import Decision
+from ..reading import Remark, Touch, Verb
+
+
+class Value(Enum):
+    """Whether an option takes a value: never, only joined to it (`--x=1`), or always."""
+
+    NONE = "none"
+    JOINED = "joined"
+    NEEDED = "needed"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option under all its names. `verb` says that the value is a path, `decision` that
+    the option itself is remarkable, `cd` that the value is the directory to work in."""
+
+    names: tuple[str, ...]
+    value: Value = Value.NONE
+    verb: Verb | None = None
+    decision: Decision | None = None
+    why: str = ""
+    cd: bool = False
+
+
+class Operands(Enum):
+    """What the words that are no options mean."""
+
+    DATA = "data"
+    READ = "read"
+    LIST = "list"
+    WRITE = "write"
+    DELETE = "delete"
+    COPY = "copy"
+    MOVE = "move"
+    LINK = "link"
+    FREE = "free"
+    """Anything: looked at as something that may be read."""
+    COMMAND = "command"
+    """The rest is another command: a wrapper."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What a reader noticed. `inner`: command lines that this one runs; `script`: shell text
+    that it runs; `environment`: `NAME=value` it sets for them; `remotes`: where git pushes to;
+    `cwd`: where it works from then on."""
+
+    touches: list[Touch] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    inner: list[tuple[str, ...]] = field(default_factory=list)
+    script: list[str] = field(default_factory=list)
+    environment: list[str] = field(default_factory=list)
+    remotes: list[str] = field(default_factory=list)
+    cwd: str | None = None
+    network: bool = False
+    changes: bool = False
+    operands: list[str] = field(default_factory=list)
+
+    def remark(self, decision: Decision, rule: str, reason: str) -> None:
+        """A developer default."""
+        self.remarks.append(Remark("defaults", decision, rule, reason))
+
+    def veto(self, rule: str, reason: str) -> None:
+        """Built-in safety."""
+        self.remarks.append(Remark("veto", Decision.DENY, rule, reason))
+
+    def opaque(self, rule: str, reason: str) -> None:
+        """Something that decides what happens cannot be read."""
+        self.remarks.append(Remark("canonicalise", Decision.ASK, rule, reason))
+
+
+Reader = Callable[["Program", tuple[str, ...], Found], None]
+"""Reads the arguments after the program, or after what the table already took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program, or one subcommand (`name` is then "git log").
+
+    `reads_only`: it changes nothing unless a touch or an option says otherwise.
+    `strict`: an option that the table does not know makes a person look. `skip` operands
+    come first that are no paths (a pattern, a duration) unless one of `skip_unless` was given.
+    `subcommands`: the first operand chooses; `other` judges the ones not listed.
+    """
+
+    name: str
+    base: Decision = Decision.ALLOW
+    why: str = ""
+    reads_only: bool = False
+    network: bool = False
+    strict: bool = False
+    veto: bool = False
+    operands: Operands = Operands.FREE
+    options: tuple[Option, ...] = ()
+    skip: int = 0
+    skip_unless: tuple[str, ...] = ()
+    deep: bool = False
+    deep_options: tuple[str, ...] = ()
+    options_first: bool = False
+    subcommands: Mapping[str, Program] = field(default_factory=dict)
+    other: Program | None = None
+    reader: Reader | None = None
+    raw: bool = False
+    """The reader takes the arguments as they are; the option table is not used."""
+    stdin_is_code: bool = False
+    """Without operands it runs what it reads from standard input."""
+
+
+def flags(*names: str) -> Option:
+    """Options without a value and without a remark."""
+    return Option(names)
+
+
+def takes(*names: str) -> Option:
+    """Options whose value is plain data."""
+    return Option(names, Value.NEEDED)
+
+
+def joined(*names: str) -> Option:
+    """Options that may have a value, only joined to them."""
+    return Option(names, Value.JOINED)
+
+
+def reads(*names: str) -> Option:
+    """Options whose value is a file that is read."""
+    return Option(names, Value.NEEDED, Verb.READ)
+
+
+def writes(*names: str, value: Value = Value.NEEDED) -> Option:
+    """Options whose value is a file that is written."""
+    return Option(names, value, Verb.WRITE)
+
+
+def moves_to(*names: str) -> Option:
+    """Options whose value is the directory to work in."""
+    return Option(names, Value.NEEDED, Verb.LIST, cd=True)
+
+
+def asks(why: str, *names: str, value: Value = Value.NONE) -> Option:
+    """Options that make a person look."""
+    return Option(names, value, decision=Decision.ASK, why=why)
+
+
+def runs(*names: str, value: Value = Value.NEEDED) -> Option:
+    """Options whose value is a program or code to be run."""
+    return Option(names, value, decision=Decision.ASK, why="runs another program")
+
+
+def escalates(why: str, *names: str, value: Value = Value.NONE) -> Option:
+    """Options that make a member of security look."""
+    return Option(names, value, decision=Decision.ESCALATE, why=why)
+
+
+def table(*programs: Program) -> dict[str, Program]:
+    """Programs by the name that calls them: of "git log" the last word."""
+    return {program.name.rpartition(" ")[2]: program for program in programs}

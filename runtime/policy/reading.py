@@ -1,0 +1,102 @@
+"""An action as the gate reads it: parts, each with what it touches and what is remarkable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from .decision import Decision
+from .facts import Facts
+
+
+class Verb(StrEnum):
+    """What is done to a path."""
+
+    READ = "reads"
+    LIST = "lists"
+    WRITE = "writes"
+    DELETE = "deletes"
+    RUN = "runs"
+
+
+CHANGES = frozenset({Verb.WRITE, Verb.DELETE})
+RemarkStage = Literal["canonicalise", "boundary", "veto", "defaults"]
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """`path` as it was written. `deep`: everything below it as well."""
+
+    verb: Verb
+    path: str
+    pattern: bool = False
+    deep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that a reader noticed; the named stage turns it into an outcome."""
+
+    stage: RemarkStage
+    decision: Decision
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A touch, seen. `path` is absolute and lexically normal; `relative` is below the
+    worktree, or "" outside it; `real` is `relative` after following links."""
+
+    touch: Touch
+    path: str
+    inside: bool
+    relative: str
+    real: str
+    facts: Facts
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Both paths that a rule has to hold against: as written, and as resolved."""
+        return (self.path,) if self.facts.resolved == self.path else (self.path, self.facts.resolved)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One simple command, or one operation on files. `program` is "" for the latter.
+
+    `capability` is what a role needs for it; `network` says that it talks to the outside.
+    """
+
+    tool: str
+    program: str = ""
+    argv: tuple[str, ...] = ()
+    cwd: str = "."
+    places: tuple[Place, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    mutation: bool = True
+    network: bool = False
+    capability: str = "run"
+    resolved: str | None = None
+
+    @property
+    def contained(self) -> bool:
+        """Whether its known effects stay in the worktree, without network."""
+        return not self.network and all(
+            place.inside or place.touch.verb in (Verb.READ, Verb.LIST) for place in self.places
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The whole action: its parts in order, the working directory, and what goes into its key."""
+
+    parts: tuple[Part, ...]
+    cwd: str = "."
+    canonical: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def mutation(self) -> bool:
+        """Whether any part changes something outside the model's own context."""
+        return any(part.mutation for part in self.parts)

@@ -1,0 +1,220 @@
+"""The eleven stages, in order, as a table. Each looks at a case and says what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from runtime.core import actions
+from runtime.workflow import roles
+
+from . import canonicalise, hosts, judging, rules
+from .case import NOTHING, Case, Finding
+from .context import MODES
+from .decision import Decision
+from .reading import CHANGES, Part, Remark, RemarkStage
+from .verdict import STAGE_NAMES, Source
+
+Stage = Callable[[Case], Finding]
+
+
+def intake(case: Case) -> Finding:
+    """The action's schema, and on whose behalf it comes."""
+    request = case.request
+    for name in ("run", "task", "workspace"):
+        if not getattr(request, name):
+            return _refused(f"{name} missing", f"the request names no {name}")
+    for name, known in (("role", roles.ROLES), ("kind", roles.KINDS), ("mode", MODES)):
+        if getattr(request, name) not in known:
+            return _refused(f"{name} unknown", f"unknown {name}: one of {', '.join(known)}")
+    raw = request.action
+    try:
+        if isinstance(raw, dict) and raw.get("kind") == "network":
+            case.subject = hosts.parse(raw)
+            return NOTHING
+        action = actions.parse(raw)
+    except (actions.InvalidAction, hosts.InvalidRequest) as error:
+        return _refused("schema", str(error))
+    kind = str(getattr(action, "kind", ""))
+    case.subject = action
+    if kind in actions.NOT_YET:
+        return _refused("not built yet", f"{kind} is not built yet")
+    return NOTHING
+
+
+def _refused(rule: str, reason: str) -> Finding:
+    return Finding(Decision.DENY, rule, reason, "schema")
+
+
+def canonical(case: Case) -> Finding:
+    """Read the action; what cannot be read as plain words is never allowed by itself."""
+    if case.subject is None:
+        return NOTHING
+    case.reading = canonicalise.read(case.subject, case.context, case.lens)
+    return _remarked(case, "canonicalise", "opaque")
+
+
+def boundary(case: Case) -> Finding:
+    """Inside the worktree, inside the write paths, with an allowed program."""
+    found = list(_remarks(case.parts, "boundary"))
+    for part in case.parts:
+        for place in part.places:
+            remark = judging.boundary(part, place, case.context)
+            if remark is not None:
+                found.append(remark)
+    return _worst(found, "boundary")
+
+
+def veto(case: Case) -> Finding:
+    """Built-in safety."""
+    found = list(_remarks(case.parts, "veto"))
+    for part in case.parts:
+        for place in part.places:
+            remark = judging.veto(part, place, case.context)
+            if remark is not None:
+                found.append(remark)
+    return _worst(found, "veto")
+
+
+def admin(case: Case) -> Finding:
+    """Rules of the system and the organisation."""
+    return _ruled(case, range(1, 3))
+
+
+def workspace(case: Case) -> Finding:
+    """Rules of the workspace, the user and the run."""
+    return _ruled(case, range(3, 6))
+
+
+def role(case: Case) -> Finding:
+    """What the role and the kind of task may do, then their rules."""
+    needed = frozenset[roles.Capability]().union(*(_needs(part) for part in case.parts))
+    missing = roles.lacking(case.request.role, case.request.kind, needed)
+    if missing:
+        names = ", ".join(sorted(missing))
+        reason = f"{case.request.role} on {case.request.kind} may not: {names}"
+        return Finding(Decision.DENY, "capability", reason, "role")
+    return _ruled(case, range(6, 8))
+
+
+def _needs(part: Part) -> frozenset[roles.Capability]:
+    needed = {roles.Capability(part.capability)}
+    if any(place.inside and place.touch.verb in CHANGES for place in part.places):
+        needed.add(roles.Capability.EDIT)
+    return frozenset(needed)
+
+
+def defaults(case: Case) -> Finding:
+    """Developer defaults, for the parts about which no rule has spoken."""
+    parts = [part for index, part in enumerate(case.parts) if index not in case.silenced]
+    if not parts:
+        return NOTHING
+    found = [remark for part in parts for remark in default_remarks(part)]
+    if not found:
+        return Finding(Decision.ALLOW, "default", "ordinary engineering work", "default")
+    return _worst(found, "default")
+
+
+def default_remarks(part: Part) -> list[Remark]:
+    """What layer 9 has to say about one part."""
+    found = list(_remarks((part,), "defaults"))
+    for place in part.places:
+        remark = judging.defaults(part, place)
+        if remark is not None:
+            found.append(remark)
+    return found
+
+
+def mode(case: Case) -> Finding:
+    """How much the run may do by itself."""
+    name = case.request.mode
+    if name == "plan" and case.mutation:
+        return Finding(Decision.DENY, "mode plan", "a planning run changes nothing", "mode")
+    if name == "safe" and case.mutation:
+        return Finding(Decision.ASK, "mode safe", "in a safe run every change is asked for", "mode")
+    if name in ("autonomous", "unattended") and _contained(case):
+        reason = "its effects stay in the worktree, without network"
+        return Finding(Decision.ALLOW, f"mode {name}", reason, "mode", frozenset({"defaults"}))
+    return NOTHING
+
+
+def _contained(case: Case) -> bool:
+    """Whether the defaults ask, and only about effects that stay in the worktree."""
+    asked = case.findings.get("defaults")
+    return (
+        asked is not None
+        and asked.outcome is Decision.ASK
+        and all(
+            part.contained
+            for index, part in enumerate(case.parts)
+            if index not in case.silenced and default_remarks(part)
+        )
+    )
+
+
+def grants(case: Case) -> Finding:
+    """A person's answer lifts a question; in plan and unattended runs nobody will give one."""
+    standing = case.standing()
+    if standing in (Decision.ALLOW, Decision.DENY):
+        return NOTHING
+    lifted = frozenset(name for name, _ in case.counted())
+    approval = case.context.approval
+    if approval is not None and approval.digest == case.digest():
+        if standing <= approval.decision:
+            reason = f"approved by {approval.by} ({approval.id})"
+            return Finding(Decision.ALLOW, approval.id, reason, "approval", lifted)
+    key = case.key()
+    for grant in case.context.grants:
+        if grant.key == key and standing <= grant.decision_max:
+            reason = f"granted by {grant.by} for the {grant.scope} ({grant.id})"
+            return Finding(Decision.ALLOW, grant.id, reason, "grant", lifted)
+    if case.request.mode in ("plan", "unattended"):
+        reason = f"nobody answers questions in a run of mode {case.request.mode}"
+        return Finding(Decision.DENY, f"mode {case.request.mode}", reason, "mode")
+    return NOTHING
+
+
+def audit(case: Case) -> Finding:
+    """The verdict is journaled before anything runs, else nothing runs."""
+    if case.context.audit is None:
+        return Finding(Decision.DENY, "no audit", "nobody journals this verdict", "audit")
+    return Finding(None, "", case.context.audit)
+
+
+STAGES: tuple[tuple[str, Stage], ...] = tuple(
+    zip(
+        STAGE_NAMES,
+        (intake, canonical, boundary, veto, admin, workspace, role, defaults, mode, grants, audit),
+        strict=True,
+    )
+)
+
+
+def _ruled(case: Case, numbers: range) -> Finding:
+    found: list[tuple[Remark, int]] = []
+    for index, part in enumerate(case.parts):
+        for layer, rule in rules.match(case.context.layers, numbers, part):
+            case.silenced.add(index)
+            reason = rule.reason or f"rule {rule.id} of the {rules.LAYERS[layer]} layer"
+            found.append((Remark("defaults", rule.decision, rule.id, reason), layer))
+    if not found:
+        return NOTHING
+    remark, layer = max(found, key=lambda one: one[0].decision.rank)
+    return Finding(remark.decision, remark.rule, remark.reason, "rule", layer=layer)
+
+
+def _remarked(case: Case, stage: RemarkStage, source: Source) -> Finding:
+    return _worst(list(_remarks(case.parts, stage)), source)
+
+
+def _remarks(parts: Iterable[Part], stage: RemarkStage) -> Iterable[Remark]:
+    return (remark for part in parts for remark in part.remarks if remark.stage == stage)
+
+
+def _worst(found: list[Remark], source: Source) -> Finding:
+    """The worst remark; the others are named behind it."""
+    if not found:
+        return NOTHING
+    remark = max(found, key=lambda one: one.decision.rank)
+    also = dict.fromkeys(one.reason for one in found if one.reason != remark.reason)
+    reason = "; ".join([remark.reason, *list(also)[:3]])
+    return Finding(remark.decision, remark.rule, reason, source)

@@ -1,0 +1,12 @@
+"""Words of a command line as the shell reader hands them on."""
+
+from __future__ import annotations
+
+UNREAD = "\ufffc"
+"""Stands for a word, or a part of one, that could not be read."""
+
+
+class Wild(str):
+    """A word with wildcards that the shell will expand: it may become any path that fits."""
+
+    __slots__ = ()
