@@ -102,7 +102,7 @@ class Checkpoints:
         return True
 
     def restore(self, cage: Cage, name: str) -> str:
-        """Bring tracked and untracked files back to a commit or tree; what there was, as a patch."""
+        """Bring tracked and untracked files back to a commit or tree; what was there as a patch."""
         tree = self._repository.objects.tree_of(name)
         try:
             left = self.tree(cage, tree)

@@ -22,9 +22,12 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 class Places(Protocol):
     """The part of a workspace that mounts depend on."""
 
-    root: str
-    environments: list[str]
-    limits: dict[str, int]
+    @property
+    def root(self) -> str: ...
+    @property
+    def environments(self) -> list[str]: ...
+    @property
+    def limits(self) -> dict[str, int]: ...
 
 
 def links(workspace: Places) -> dict[str, str]:

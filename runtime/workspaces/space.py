@@ -28,13 +28,11 @@ from .repository import Repository
 from .sight import Sight
 
 
-class WorkspaceValues(Protocol):
+class WorkspaceValues(mounts.Places, Protocol):
     """What is needed of a workspace's row (`runtime.models.Workspace` fits)."""
 
-    root: str
-    is_git: bool
-    environments: list[str]
-    limits: dict[str, int]
+    @property
+    def is_git(self) -> bool: ...
 
 
 class RunSpace:
@@ -165,7 +163,7 @@ class RunSpace:
         worktree.link(self.tree, self.uid, self._linked())
 
     def refresh_index(self, cage: Cage) -> None:
-        """Give the view's index stat data again after a commit: commands' `git status` is faster."""
+        """Give the view's index stat data again after a commit: `git status` is faster then."""
         self._trees.refresh_index(cage)
 
     def checkpoint(
