@@ -54,7 +54,7 @@ class Checkpoints:
 
     def tree(self, cage: Cage, base: str, left_out: Iterable[str] = ()) -> str:
         """The worktree's tree, with its objects taken in; `base` is the tree before."""
-        self._check_nested()
+        self.check_nested()
         self._write_left_out(left_out)
         same = "1" if self._indexed == base else "0"
         self._indexed = None
@@ -150,7 +150,8 @@ class Checkpoints:
         self._repository.set_checkpoint(commit)
         return Checkpoint(tree, commit, tree != base)
 
-    def _check_nested(self) -> None:
+    def check_nested(self) -> None:
+        """Raise `Refused` where a repository lies inside the worktree, naming it."""
         found = worktree.nested_git(self._tree)
         if found:
             names = ", ".join(shown(name) for name in found[:10])

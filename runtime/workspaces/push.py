@@ -70,14 +70,16 @@ def remote_head(repository: Repository, url: str, ref: str) -> str | None:
 def push(
     repository: Repository, remote: str, url: str, ref: str, commit: str, expected: str | None
 ) -> PushResult:
-    """Move `ref` of the remote from `expected` (None: it must not exist) to `commit`.
+    """Move `ref` of the remote to `commit`, from `expected` or (None) from where it is now.
 
-    A repetition finds the commit there already and is `done`. Raises `Refused` where that would
-    not be a step forward, `Unavailable` where the remote does not answer at all.
+    A repetition finds the commit there already and is `done`. Raises `Refused` where it would not
+    be a step forward, `Unavailable` where the remote does not answer at all.
     """
     full, address = ref_name(ref), _address(url)
-    if expected == commit or remote_head(repository, url, ref) == commit:
+    there = remote_head(repository, url, ref)
+    if there == commit:
         return PushResult("done", f"{remote} has {commit} on {full} already.")
+    expected = expected or there
     if expected is not None and not _is_ancestor(repository, expected, commit):
         raise Refused(
             f"{full} of {remote} is at {expected}, which the run's commit does not follow.",

@@ -26,7 +26,7 @@ _NEEDED = ("/", "/home", "/tmp", "/var", "/opt", "/root", "/home/agent")
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A workspace that was checked: the values of its row but `created_at`."""
+    """A workspace as it is being checked."""
 
     name: str
     root: str
@@ -37,19 +37,6 @@ class Draft:
     remotes: dict[str, str]
     limits: dict[str, int]
     retention: str
-    created_by: str
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """The draft, and what its operator should know."""
-
-    draft: Draft
-    warnings: tuple[str, ...]
-
-    def values(self) -> dict[str, Any]:
-        """Keyword arguments for `runtime.models.Workspace`, `created_at` apart."""
-        return asdict(self.draft)
 
 
 def prepare(
@@ -62,12 +49,12 @@ def prepare(
     env: Iterable[str] = (),
     retention: str = "redacted",
     limits: dict[str, int] | None = None,
-    by: str,
-) -> Prepared:
-    """Check everything, looking up the verification's programs in the cage.
+) -> dict[str, Any]:
+    """The values of the row of `runtime.models.Workspace` but who made it and when.
 
-    Raises `BadInput` naming field, value and remedy; `Unavailable` where there is no cage to look
-    in. Whether the name is taken is the caller's to check.
+    Everything is checked; the verification's programs are looked up in the cage, not run. Raises
+    `BadInput` naming field, value and remedy; `Unavailable` where there is no cage to look in.
+    Whether the name is taken is the caller's to check.
     """
     if not _NAME.fullmatch(name):
         raise BadInput(
@@ -95,7 +82,6 @@ def prepare(
         remotes=found.remotes,
         limits=dict(limits or {}),
         retention=retention,
-        created_by=by,
     )
     for program in lookup.missing(draft, [argv[0] for argv in draft.verify]):
         raise BadInput(
@@ -104,7 +90,22 @@ def prepare(
             " --verify.",
             field="verify",
         )
-    return Prepared(draft, (*found.warnings, *_warnings(draft)))
+    return asdict(draft)
+
+
+def advice(root: str, is_git: bool, verify: list[list[str]]) -> list[str]:
+    """What the operator of a workspace that was prepared should know. Raises as `prepare` does."""
+    said = []
+    if not verify:
+        said.append(
+            "No verification command is configured: a run that edits can never finish."
+            " Register with --verify."
+        )
+    if is_git:
+        said += detect.repository(root).warnings
+    elif above := _repository_above(root):
+        said.append(f"{root} lies in the repository {above}; it is copied as a plain directory.")
+    return said
 
 
 def _root(path: str) -> str:
@@ -162,22 +163,6 @@ def _allowed(allow: list[str], allow_only: list[str]) -> list[str]:
                     field=field,
                 )
     return sorted(set(allow_only or DEFAULT_PROGRAMS) | set(allow))
-
-
-def _warnings(draft: Draft) -> list[str]:
-    said = []
-    if not draft.verify:
-        said.append(
-            "No verification command is configured: a run that edits can never finish."
-            " Register with --verify."
-        )
-    if not draft.is_git:
-        above = _repository_above(draft.root)
-        if above:
-            said.append(
-                f"{draft.root} lies in the repository {above}; it is copied as a plain directory."
-            )
-    return said
 
 
 def _repository_above(path: str) -> str | None:

@@ -186,6 +186,10 @@ class RunSpace:
         """
         return self._trees.quick(parent, edits, label, self._linked())
 
+    def check_nested(self) -> None:
+        """Raise `Refused` where a repository lies inside the worktree, naming it."""
+        self._trees.check_nested()
+
     def fingerprint(self) -> str:
         """What is compared to tell that nothing in the worktree was touched. Costs no process."""
         return worktree.fingerprint(self.tree)
