@@ -52,7 +52,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         receive: Callable[[], Awaitable[Any]],
         send: Callable[[Any], Awaitable[None]],
     ) -> None:
-        """One socket from handshake to end; whatever ends it, seat, feed and task are given back."""
+        """One socket from handshake to end; seat, feed and task are given back at any end."""
         self._loop = asyncio.get_running_loop()
         self._limits = limits.current()
         self._bit = asyncio.Event()
@@ -180,7 +180,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             )
         self._greeted = True
         self._state, self._count, self._inbox = "", None, ""
-        self._beat_at = self._loop.time()
+        await self._beat()
         return user
 
     async def _recheck(self, run: str | None = None) -> User:
@@ -205,7 +205,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if self._feed is not None and self._cursor is not None:
             await self._send_run(self._feed, self._cursor)
         if self._loop.time() >= self._beat_at:
-            await self._say(frames.note("alive", seconds=self._limits.beat_seconds))
+            await self._beat()
 
     async def _send_run(self, feed: hub.Feed, cursor: Cursor) -> None:
         """State, then rows, then speech: each only what the browser lacks and can take."""
@@ -233,6 +233,10 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             and self._loop.time() >= cursor.stalls_at()
         ):
             raise _End(STALLED, "The page stopped reading: reload.")
+
+    async def _beat(self) -> None:
+        """A sign of life, and when the next one is due at the latest."""
+        await self._say(frames.note("alive", seconds=self._limits.beat_seconds))
 
     async def _say(self, text: str) -> None:
         self._beat_at = self._loop.time() + self._limits.beat_seconds

@@ -1,4 +1,4 @@
-"""Where one browser is in one run. Pure: numbers only, so that a slow browser costs a few integers."""
+"""Where one browser is in one run. Pure, and a few integers, however slow the browser is."""
 
 from __future__ import annotations
 

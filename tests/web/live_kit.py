@@ -6,7 +6,7 @@ import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from django.db import connections
 
 from runtime.journal import book, hub, kinds
 from runtime.journal.append import new_id
-from runtime.models import Run, Task, User
+from runtime.models import Approval, Run, Task, User
 from runtime.people import service
 
 HOST = "127.0.0.1:8031"
@@ -34,6 +34,7 @@ def use(folder: Path) -> None:
     connections.close_all()
     for name in ("keys", "blobs", "hints", "runs", "tmp"):
         (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / "keys" / "secret").write_text(settings.SECRET_KEY)
     settings.M31A.DATA_DIR = folder
     settings.DATABASES["default"]["NAME"] = str(folder / "m31a.sqlite3")
     connections["default"].settings_dict["NAME"] = str(folder / "m31a.sqlite3")
@@ -137,6 +138,38 @@ def say(run: str, count: int = 1, text: str = "word", message: str = "m") -> Non
             )
 
 
+def ask(run: str, number: int) -> Approval:
+    """A pending approval, for a task of its own."""
+    now = datetime.now(UTC)
+    task = Task.objects.filter(run=run).get()
+    if number:
+        task = Task.objects.create(
+            id=f"T{number:025}",
+            run=task.run,
+            key=f"t{number}",
+            kind="k",
+            role="r",
+            state="waiting",
+            available_at=now,
+        )
+    return Approval.objects.create(
+        id=f"{number:026}",
+        run=task.run,
+        task=task,
+        action="a",
+        action_kind="run_tool",
+        decision="ASK",
+        rule="r",
+        risk="low",
+        key="k",
+        digest="d",
+        card="{}",
+        submitted_by="alice",
+        requested_at=now,
+        expires_at=now + timedelta(hours=1),
+    )
+
+
 def log_of(run: str) -> list[int]:
     """The numbers in the journal."""
     from runtime.journal import read
@@ -180,9 +213,7 @@ class Browser:
         if origin is not None:
             headers.append((b"origin", origin.encode()))
         if key is not None:
-            headers.append(
-                (b"cookie", f"{settings.SESSION_COOKIE_NAME}={key}".encode())
-            )
+            headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={key}".encode()))
         self.wire = WebsocketCommunicator(application, path, headers=headers)
         self.closed: int | None = None
 
@@ -192,9 +223,7 @@ class Browser:
         return bool(agreed)
 
     async def send(self, method: str, **params: Any) -> None:
-        text = json.dumps(
-            {"jsonrpc": "2.0", "method": f"live.{method}", "params": params}
-        )
+        text = json.dumps({"jsonrpc": "2.0", "method": f"live.{method}", "params": params})
         await self.wire.send_to(text_data=text)
 
     async def hello(self, run: str | None = None) -> None:
@@ -202,9 +231,7 @@ class Browser:
         after = self.rows[-1] if self.rows else 0
         await self.send("hello", run=run, after=after, open=self.parts)
 
-    async def take(
-        self, timeout: float = 3.0, ack: bool = True
-    ) -> dict[str, Any] | None:
+    async def take(self, timeout: float = 3.0, ack: bool = True) -> dict[str, Any] | None:
         """The next frame, or None when the socket was closed (then `closed` is set)."""
         message = await self.wire.receive_output(timeout=timeout)
         if message["type"] == "websocket.close":

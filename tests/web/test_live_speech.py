@@ -6,7 +6,6 @@ import asyncio
 import multiprocessing
 import threading
 import time
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,10 @@ from django.conf import settings
 from django.db import connections
 
 from runtime.journal import deltas
-from runtime.models import Approval, Delta, Task, User
+from runtime.models import Approval, Delta, User
 from tests.web.live_kit import (
     Browser,
+    ask,
     live,
     make_run,
     migrated,
@@ -106,9 +106,7 @@ def test_several_threads_and_writers_and_a_busy_journal_lose_no_piece(
 
     busy = threading.Thread(target=journal)
     busy.start()
-    threads = [
-        threading.Thread(target=speak, args=[w]) for w in writers for _ in range(2)
-    ]
+    threads = [threading.Thread(target=speak, args=[w]) for w in writers for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -141,9 +139,7 @@ def _speak_and_exit(message: str) -> None:
 def test_a_forked_worker_does_not_use_its_parents_connection(site: Path) -> None:
     with deltas.DeltaWriter(RUN, "t", "m") as writer:
         writer.add("from the parent")
-    child = multiprocessing.get_context("fork").Process(
-        target=_speak_and_exit, args=["n"]
-    )
+    child = multiprocessing.get_context("fork").Process(target=_speak_and_exit, args=["n"])
     child.start()
     child.join(10)
     assert child.exitcode == 0
@@ -259,37 +255,6 @@ async def test_speech_too_waits_for_a_page_that_does_not_acknowledge(
     await page.hello(run)
     await page.until(lambda: len(page.spoken["m"]) == 200 * 2048)
     await page.drop()
-
-
-def ask(run: str, number: int) -> Approval:
-    now = datetime.now(UTC)
-    task = Task.objects.filter(run=run).get()
-    if number:
-        task = Task.objects.create(
-            id=f"T{number:025}",
-            run=task.run,
-            key=f"t{number}",
-            kind="k",
-            role="r",
-            state="waiting",
-            available_at=now,
-        )
-    return Approval.objects.create(
-        id=f"{number:026}",
-        run=task.run,
-        task=task,
-        action="a",
-        action_kind="run_tool",
-        decision="ASK",
-        rule="r",
-        risk="low",
-        key="k",
-        digest="d",
-        card="{}",
-        submitted_by="alice",
-        requested_at=now,
-        expires_at=now + timedelta(hours=1),
-    )
 
 
 @pytest.mark.asyncio

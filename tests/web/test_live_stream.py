@@ -115,14 +115,10 @@ async def test_many_browsers_get_each_row_once_and_the_database_is_read_once_for
     for page in pages:
         assert await page.open()
         await page.hello(run)
-    await asyncio.gather(
-        *(page.until(lambda page=page: page.rows == [1]) for page in pages)
-    )
+    await asyncio.gather(*(page.until(lambda page=page: page.rows == [1]) for page in pages))
     before = hub.here(frames.dress).looks
     await asyncio.to_thread(write, run, 400, 4, 0.002)
-    await asyncio.gather(
-        *(page.until(lambda page=page: len(page.rows) == 401) for page in pages)
-    )
+    await asyncio.gather(*(page.until(lambda page=page: len(page.rows) == 401) for page in pages))
     looks = hub.here(frames.dress).looks - before
     for page in pages:
         assert page.rows == list(range(1, 402))

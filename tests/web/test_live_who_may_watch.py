@@ -172,9 +172,7 @@ async def test_a_person_has_at_most_ten_sockets(live: Path) -> None:
         '{"jsonrpc":"2.0","method":"live.ack","params":{"seq":99}}',
         '{"jsonrpc":"2.0","method":"live.ack","params":{"seq":true}}',
         '{"jsonrpc":"2.0","method":"live.hello","params":{"run":"x","after":-1}}',
-        '{"jsonrpc":"2.0","method":"live.ack","params":{"seq":1},"pad":"'
-        + "x" * 4096
-        + '"}',
+        '{"jsonrpc":"2.0","method":"live.ack","params":{"seq":1},"pad":"' + "x" * 4096 + '"}',
         b"\x00\x01",
     ],
 )

@@ -1,0 +1,240 @@
+"""`live.js` in a real browser, against a real server."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connections
+from playwright.sync_api import Page, WebSocket, expect, sync_playwright
+
+from runtime.journal import deltas
+from runtime.models import Approval, Run, User
+from tests.web.live_kit import ask, make_run, migrated, person, say, session_for, site
+from tests.web.live_server import Server, serving
+
+__all__ = ["migrated", "site"]
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+class Watched:
+    """A page, the frames that went over its sockets, and what its console said."""
+
+    def __init__(self, page: Page, server: Server, run: str, user: User) -> None:
+        self.page, self.server, self.run, self.user = page, server, run, user
+        self.sockets: list[WebSocket] = []
+        self.got: list[dict[str, Any]] = []
+        self.sent: list[dict[str, Any]] = []
+        self.errors: list[str] = []
+        page.on("websocket", self._watch)
+        page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def _watch(self, wire: WebSocket) -> None:
+        self.sockets.append(wire)
+        wire.on("framereceived", lambda text: self.got.append(json.loads(text)))
+        wire.on("framesent", lambda text: self.sent.append(json.loads(text)))
+
+    def open(self, query: str = "") -> None:
+        """The page of the run, connected."""
+        url = f"{self.server.url}/runs/{self.run}/{query}"
+        self.page.goto(url, wait_until="domcontentloaded")
+        self.live()
+
+    def live(self) -> None:
+        expect(self.page.locator("#live-status")).to_have_text("Live", timeout=15000)
+
+    def seqs(self) -> list[int]:
+        """The numbers of the rows in the page."""
+        found: list[int] = self.page.evaluate(
+            "[...document.querySelectorAll('#timeline li[data-seq]')].map(li => +li.dataset.seq)"
+        )
+        return found
+
+    def rows(self, count: int) -> list[int]:
+        """Wait for that many rows."""
+        expect(self.page.locator("#timeline li[data-seq]")).to_have_count(count, timeout=15000)
+        return self.seqs()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("chromium is not installed")
+    # Playwright's loop runs in this thread; the tests' own queries are meant to block it.
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def watched(chromium: Any, site: Path, request: pytest.FixtureRequest) -> Iterator[Watched]:
+    alice = person("alice", "submitter", "reviewer")
+    run = make_run(alice)
+    limits = getattr(request, "param", {"beat_seconds": 1})
+    with serving(site, urls="tests.browser.live_pages", **limits) as server:
+        context = chromium.new_context()
+        context.add_cookies([{"name": "sessionid", "value": session_for(alice), "url": server.url}])
+        context.set_default_timeout(15000)
+        yield Watched(context.new_page(), server, run, alice)
+        context.close()
+    connections.close_all()
+
+
+def test_rows_appear_without_reload_and_only_those_that_the_page_lacks(watched: Watched) -> None:
+    say(watched.run, 5)
+    watched.open("?upto=4")
+    assert watched.rows(6) == [1, 2, 3, 4, 5, 6]
+    say(watched.run, 3)
+    assert watched.rows(9) == list(range(1, 10))
+    hello = next(frame for frame in watched.sent if frame["method"] == "live.hello")
+    assert hello["params"] == {"run": watched.run, "after": 4, "open": {}}
+    received = [row["seq"] for frame in watched.got for row in frame["params"].get("rows", [])]
+    assert received == [5, 6, 7, 8, 9]
+    assert watched.sent[-1]["method"] == "live.ack" and watched.sent[-1]["params"] == {"seq": 9}
+    expect(watched.page.locator("#run-state")).to_have_text("running at 9")
+    assert watched.errors == []
+
+
+def test_the_first_part_of_a_text_is_seen_before_its_message(watched: Watched) -> None:
+    watched.open()
+    line = watched.page.locator("li.speaking[data-message=m]")
+    with deltas.DeltaWriter(watched.run, "t", "m") as writer:
+        writer.add("The first <b>part</b>, ")
+        expect(line).to_have_text("The first <b>part</b>, ")
+        assert "message.completed" not in json.dumps(watched.got)
+        assert [f["method"] for f in watched.got].count("live.deltas") == 1
+        writer.add("and the second.")
+        expect(line).to_have_text("The first <b>part</b>, and the second.")
+    say(watched.run, 1, "The first <b>part</b>, and the second.", message="m")
+    deltas.remove(watched.run, "m")
+    watched.rows(2)
+    expect(line).to_have_count(0)
+    assert watched.errors == []
+
+
+def test_F48_a_lost_connection_is_said_with_the_time_and_mended_without_gap(
+    watched: Watched,
+) -> None:
+    watched.open()
+    watched.rows(1)
+    watched.server.stop()
+    status = watched.page.locator("#live-status")
+    expect(status).to_have_text(re.compile(r"^State as of \d\d:\d\d:\d\d, reconnecting$"))
+    say(watched.run, 50)
+    Run.objects.filter(pk=watched.run).update(state="waiting")
+    assert watched.page.locator("#run-state").inner_text() == "running at 1"
+    watched.server.start()
+    watched.live()
+    assert watched.rows(51) == list(range(1, 52))
+    expect(watched.page.locator("#run-state")).to_have_text("waiting at 51")
+
+
+def test_F48_a_server_that_stands_still_counts_as_lost(watched: Watched) -> None:
+    watched.open()
+    watched.rows(1)
+    watched.server.process.suspend()
+    try:
+        status = watched.page.locator("#live-status")
+        expect(status).to_have_text(re.compile("^State as of"), timeout=8000)
+    finally:
+        watched.server.process.resume()
+    say(watched.run, 3)
+    watched.live()
+    assert watched.rows(4) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("watched", [{"recheck_seconds": 0.5}], indirect=True)
+def test_signing_out_elsewhere_ends_the_stream_and_is_said(watched: Watched) -> None:
+    watched.open()
+    watched.user.set_password("another")
+    watched.user.save()
+    status = watched.page.locator("#live-status")
+    expect(status).to_have_text(re.compile("^Signed out. State as of"))
+    time.sleep(1.5)
+    assert len(watched.sockets) == 1
+
+
+def test_the_reader_at_the_end_stays_there_and_another_one_is_told_how_much_is_new(
+    watched: Watched,
+) -> None:
+    say(watched.run, 100)
+    watched.open()
+    watched.rows(101)
+    page = watched.page
+    end = "document.scrollingElement.scrollHeight - innerHeight - scrollY"
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    say(watched.run, 5)
+    watched.rows(106)
+    assert page.evaluate(end) < 2
+    page.evaluate("scrollTo(0, 0)")
+    say(watched.run, 12)
+    pill = page.get_by_role("button", name="12 new events")
+    expect(pill).to_be_visible()
+    assert page.evaluate("scrollY") == 0
+    pill.click()
+    assert page.evaluate(end) < 2
+    expect(pill).to_be_hidden()
+
+
+def test_F49_the_page_holds_at_most_two_thousand_rows(watched: Watched) -> None:
+    watched.open()
+    for _ in range(5):
+        say(watched.run, 500)
+    last = watched.page.locator("li[data-seq='2501']")
+    expect(last).to_be_attached()
+    assert watched.rows(2000) == list(range(502, 2502))
+
+
+def test_a_form_in_use_is_not_taken_from_under_the_hand(watched: Watched) -> None:
+    watched.open()
+    page = watched.page
+    page.locator("#comment").fill("half a sen")
+    Run.objects.filter(pk=watched.run).update(state="waiting")
+    say(watched.run)
+    expect(page.locator("#run-state")).to_have_text("waiting at 2")
+    time.sleep(1)
+    expect(page.locator("#comment")).to_have_value("half a sen")
+    page.locator("#comment").blur()
+    expect(page.locator("#run-card")).to_have_text("settled")
+
+
+def test_the_inbox_is_counted_on_every_page(watched: Watched) -> None:
+    page = watched.page
+    page.goto(f"{watched.server.url}/home/", wait_until="domcontentloaded")
+    watched.live()
+    approval = ask(watched.run, 0)
+    expect(page.locator("#inbox-count")).to_have_text("1 waiting")
+    expect(page).to_have_title("(1) Home")
+    Approval.objects.filter(pk=approval.pk).update(state="denied")
+    expect(page.locator("#inbox-count")).to_have_text("0 waiting")
+    expect(page).to_have_title("Home")
+
+
+def test_a_page_that_is_left_closes_its_socket(watched: Watched) -> None:
+    watched.open()
+    for _ in range(12):
+        watched.open()
+    open_now = [
+        link for link in watched.server.process.net_connections() if link.status == "ESTABLISHED"
+    ]
+    assert len(open_now) <= 8  # one socket, and what the browser keeps for requests
+    assert watched.errors == []
