@@ -140,26 +140,34 @@ class Broker:
 
     def last_words(self) -> str:
         """The end of what it wrote to its standard error."""
+        if self._complaint < 0:
+            return ""
         size = os.fstat(self._complaint).st_size
         text = os.pread(self._complaint, 2000, max(0, size - 2000)).decode("utf-8", "replace")
         return text.strip().rpartition("\n")[2]
 
-    def close(self) -> None:
-        """End every command, then the broker. May be called twice."""
-        if os.getpid() != self._owner:
-            self._sock.close()
-            return
-        self._sock.close()
-        try:
-            self._process.wait(_CLOSE_SECONDS)
-        except subprocess.TimeoutExpired:
+    def bury(self) -> None:
+        """It is gone, or of no use any more: end it and what it left half set up."""
+        with self._lock:
             self._process.kill()
             self._process.wait()
-        if self._process.returncode != 0:
             _end(lambda name: name == self._tag)
-        if self._complaint >= 0:
-            os.close(self._complaint)
-            self._complaint = -1
+
+    def close(self) -> None:
+        """End every command, then the broker. May be called twice."""
+        self._sock.close()
+        if os.getpid() != self._owner:
+            return
+        try:
+            status = self._process.wait(_CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            status = -signal.SIGKILL
+        if status != 0:
+            self.bury()
+        with self._lock:
+            if self._complaint >= 0:
+                os.close(self._complaint)
+                self._complaint = -1
 
 
 def end_leftovers(label: str) -> int:

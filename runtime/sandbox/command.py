@@ -151,6 +151,8 @@ def _follow(
             elif verdict is None:
                 verdict = _read_verdict(control)
                 poll.unregister(fd)
+                if verdict is GONE:  # what it held at the gate would hold our pipes for ever
+                    link.bury()
                 give_up = time.monotonic() + _DRAIN_SECONDS
     return verdict
 
@@ -164,7 +166,7 @@ def _cancel(control: socket.socket) -> None:
 
 def _give_up(link: Broker) -> Verdict:
     """The broker does not answer: its end takes every command along."""
-    link.close()
+    link.bury()
     return Verdict(None, broker.BROKEN, 0, 0, "the cage's broker did not answer and was ended")
 
 
