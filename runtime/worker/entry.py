@@ -1,0 +1,69 @@
+"""What the supervisor's children are: the web server and the queue's cluster.
+
+Each is also a command of its own, for systemd and containers.
+"""
+
+from __future__ import annotations
+
+import socket
+from importlib import import_module
+from typing import Any
+
+from channels.routing import get_default_application
+from django.conf import settings
+from django_q.cluster import Cluster
+
+from runtime import providers
+from runtime.core.errors import BadInput
+from runtime.worker import address, death, shutdown
+from runtime.worker import reconcile as reconciler
+
+LARGEST_FRAME = 4096
+"""Bytes of the largest WebSocket message that a browser may send."""
+
+
+def web(host: str, port: int, descriptor: int | None) -> int:
+    """Serve the site until SIGTERM, on an inherited socket or one of its own."""
+    address.check(host, https=settings.M31A.HTTPS)
+    listener = _inherited(descriptor) if descriptor is not None else address.listen(host, port)
+    # Daphne installs its event loop when it is imported, so only this process may import it.
+    from daphne.server import Server
+
+    server: Any = Server(
+        application=get_default_application(),
+        endpoints=[f"fd:fileno={listener.fileno()}"],
+        http_timeout=120,
+        websocket_max_message_size=LARGEST_FRAME,
+        websocket_max_frame_size=LARGEST_FRAME,
+        application_close_timeout=2,
+        verbosity=1,
+        server_name="m31a",
+    )
+    server.run()
+    return 0
+
+
+def _inherited(descriptor: int) -> socket.socket:
+    try:
+        return socket.socket(fileno=descriptor)
+    except OSError as error:
+        raise BadInput(
+            f"--fd {descriptor} is no open socket.", remedy="Leave it out.", field="fd"
+        ) from error
+
+
+def cluster() -> int:
+    """Run the queue's workers until SIGTERM. They die with this process, whatever ends it."""
+    death.of_forks_too()
+    shutdown.listen()
+    # Loaded before the workers are forked, so that a new one is ready at once.
+    import_module("runtime.worker.wakeup")
+    providers.warm(settings.M31A.PROVIDER)
+    Cluster().start()
+    return 0
+
+
+def reconcile() -> int:
+    """Run the reconciler until SIGTERM."""
+    reconciler.run()
+    return 0

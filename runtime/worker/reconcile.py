@@ -1,0 +1,131 @@
+"""Puts right what nobody was there to put right. Safe to run twice, anywhere, at any time.
+
+One pass: take back what dead or silent workers held, expire old questions, add wake-ups where
+they are too few. The process does a pass every five seconds, and at once when one of this
+host's workers dies or the supervisor says that one did.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import socket
+from contextlib import ExitStack
+from types import FrameType
+from typing import NamedTuple
+
+from django.db import Error as DatabaseError
+from django.db import close_old_connections, connection
+
+from runtime import approvals, tasks
+from runtime.models import Worker
+from runtime.worker import presence, queue
+
+log = logging.getLogger(__name__)
+
+PERIOD_SECONDS = 5.0
+LARGEST_WAL = 64 << 20
+"""Bytes of SQLite's write-ahead log after which it is written back and cut."""
+MOST_WATCHED = 256
+NUDGE = signal.SIGUSR1
+"""A pass is wanted now."""
+
+
+class Pass(NamedTuple):
+    """What one pass changed."""
+
+    reaped: int
+    expired: int
+    enqueued: int
+
+
+def once() -> Pass:
+    """One pass."""
+    reaped = tasks.reap()
+    expired = approvals.expire_due()
+    return Pass(reaped, expired, queue.top_up())
+
+
+def run() -> None:
+    """Do passes until SIGTERM or SIGINT."""
+    with _Signals() as signals:
+        while not signals.stop:
+            _pass()
+            with ExitStack() as stack:
+                signals.wait(PERIOD_SECONDS, _pidfds(stack))
+
+
+def _pass() -> None:
+    """A pass that survives a database that is busy or gone; the next one tries again."""
+    try:
+        close_old_connections()
+        done = once()
+        presence.prune()
+        _shorten_wal()
+    except DatabaseError:
+        log.exception("A pass of the reconciler failed.")
+        connection.close()
+        return
+    if done.reaped or done.expired:
+        log.warning("Reconciled: %d leases taken back, %d questions expired.", *done[:2])
+
+
+def _shorten_wal() -> None:
+    if connection.vendor != "sqlite":
+        return
+    wal = f"{connection.settings_dict['NAME']}-wal"
+    if os.path.exists(wal) and os.path.getsize(wal) > LARGEST_WAL:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            busy = cursor.fetchall()[0][0]
+        if busy:
+            log.warning("%s is over %d bytes, and a reader keeps it from being cut.", wal, LARGEST_WAL)
+
+
+def _pidfds(stack: ExitStack) -> list[int]:
+    """Handles that become readable when one of this host's workers ends."""
+    handles = []
+    try:
+        here = Worker.objects.filter(host=socket.gethostname()[:100])
+        for pid in here.values_list("pid", flat=True)[:MOST_WATCHED]:
+            try:
+                handle = os.pidfd_open(pid)
+            except (ProcessLookupError, PermissionError):
+                continue  # already gone: the pass that comes next takes its lease
+            stack.callback(os.close, handle)
+            handles.append(handle)
+    except DatabaseError:
+        log.exception("The workers could not be listed.")
+    return handles
+
+
+class _Signals:
+    """Signals as flags, with a pipe that ends a wait."""
+
+    def __init__(self) -> None:
+        self.stop = False
+        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def __enter__(self) -> _Signals:
+        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT, NUDGE):
+            signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.set_wakeup_fd(-1)
+        os.close(self._read)
+        os.close(self._write)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.stop = self.stop or number != NUDGE
+
+    def wait(self, seconds: float, handles: list[int]) -> None:
+        """Until a signal came, a handle is readable, or the time is over."""
+        if self.stop:
+            return
+        ready, _, _ = select.select([self._read, *handles], [], [], seconds)
+        if self._read in ready:
+            os.read(self._read, 4096)

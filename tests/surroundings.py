@@ -1,0 +1,34 @@
+"""What surrounds every test: a data folder of its own, and nothing of the developer's settings.
+
+Loaded by `-p` before Django's settings, since these read the environment once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+
+OURS = ("M31A_", "OPENAI_", "ANTHROPIC_", "OLLAMA_")
+KEPT = frozenset({"M31A_TEST_DATABASE_URL"})
+
+
+def _isolate() -> None:
+    for name in [name for name in os.environ if name.startswith(OURS) and name not in KEPT]:
+        del os.environ[name]
+    # Short, because sockets are bound below it.
+    folder = tempfile.mkdtemp(prefix="m31a-")
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    os.environ["M31A_DATA_DIR"] = folder
+    # Collected files would be here; WhiteNoise warns where the folder is missing.
+    os.mkdir(os.path.join(folder, "static"))
+
+
+_isolate()
