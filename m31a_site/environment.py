@@ -19,7 +19,7 @@ HTTPS = env.bool("M31A_HTTPS", False)
 """Off means: served on loopback only, without TLS. A check refuses it on any other address."""
 HOST = env.str("M31A_HOST", "127.0.0.1")
 PORT = env.int("M31A_PORT", 8031, validate=validate.Range(min=0, max=65535))
-ALLOWED_HOSTS = env.list("M31A_ALLOWED_HOSTS", [])
+ALLOWED_HOSTS: list[str] = env.list("M31A_ALLOWED_HOSTS", [])
 WORKERS = env.int("M31A_WORKERS", 2, validate=validate.Range(min=1, max=64))
 LEASE_SECONDS = env.int("M31A_LEASE_SECONDS", 30, validate=validate.Range(min=3, max=3600))
 SLICE_SECONDS = env.int("M31A_SLICE_SECONDS", 300, validate=validate.Range(min=1, max=570))

@@ -9,7 +9,7 @@ import dj_database_url
 from m31a_site import data, environment
 
 BASE_DIR = environment.ROOT
-M31A = environment
+M31A: Any = environment
 
 SECRET_KEY = data.secret_key(environment.DATA_DIR)
 DEBUG = False

@@ -45,5 +45,4 @@ class EventRow(NamedTuple):
 
 def from_columns(columns: tuple[Any, ...]) -> EventRow:
     """A row of `COLUMNS` as an event. Raises `ValueError` where the payload is no JSON object."""
-    *head, payload, prev_hash, digest = columns
-    return EventRow(*head, canonical.decode(payload), prev_hash, digest)
+    return EventRow(*columns)._replace(payload=canonical.decode(columns[9]))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 Subject = TypeVar("Subject", covariant=True)
+Given = TypeVar("Given")
 Source = Literal["gate", "approval", "operator", "runtime"]
 _SEAL = object()
 
@@ -27,21 +28,21 @@ class Authorised(Generic[Subject]):
             raise TypeError("use one of the four makers of this module")
 
 
-def by_gate(subject: Subject, decision: str) -> Authorised[Subject]:
+def by_gate(subject: Given, decision: str) -> Authorised[Given]:
     """Allowed by the gate; `decision` is the action's id whose verdict is journaled."""
     return Authorised(subject, "gate", decision, _SEAL)
 
 
-def by_approval(subject: Subject, approval: str) -> Authorised[Subject]:
+def by_approval(subject: Given, approval: str) -> Authorised[Given]:
     """Allowed by a person; `approval` is the id that was consumed."""
     return Authorised(subject, "approval", approval, _SEAL)
 
 
-def by_operator(subject: Subject, what: str) -> Authorised[Subject]:
+def by_operator(subject: Given, what: str) -> Authorised[Given]:
     """The operator's own command: verification, or one given on the command line."""
     return Authorised(subject, "operator", what, _SEAL)
 
 
-def by_runtime(subject: Subject, purpose: str) -> Authorised[Subject]:
+def by_runtime(subject: Given, purpose: str) -> Authorised[Given]:
     """Fixed by this program: caged git, self-test, a provider's program."""
     return Authorised(subject, "runtime", purpose, _SEAL)

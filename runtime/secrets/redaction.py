@@ -7,8 +7,9 @@ still become a secret is held back until it is decided.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from .shapes import NAMED, OPTION, SHAPES, Shape
@@ -37,7 +38,7 @@ class Redactor:
         lowered = text.lower()
         for shape in SHAPES:
             if shape.marker in lowered and (shape.marker or NAMED.search(lowered)):
-                text = shape.pattern.sub(lambda m, s=shape: _replace(m, s), text)
+                text = shape.pattern.sub(partial(_replace, shape), text)
         return text
 
     def value(self, value: Any) -> Any:
@@ -109,7 +110,7 @@ class Stream:
         return self._redactor.text(ready)
 
 
-def _replace(match: Any, shape: Shape) -> str:
+def _replace(shape: Shape, match: re.Match[str]) -> str:
     label = f"[redacted:{shape.name}]"
     if "secret" not in shape.pattern.groupindex:
         return label

@@ -10,8 +10,8 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from runtime.core.errors import NotFound
-from runtime.journal.append import By
 from runtime.journal.book import Book, open_run
+from runtime.journal.chain import By
 from runtime.journal.kinds import TaskClaimed
 from runtime.models import Dependency, Task
 

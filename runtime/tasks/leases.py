@@ -10,9 +10,9 @@ from typing import Literal
 from django.db.models import F
 from django.db.models.functions import Now
 
-from runtime.journal.append import By
 from runtime.journal.book import open_run
-from runtime.journal.kinds import TaskCancelled, TaskFailed, TaskLeaseExpired
+from runtime.journal.chain import By
+from runtime.journal.kinds import TaskCancelled, TaskFailed, TaskLeaseExpired, TaskReady
 from runtime.models import Task
 
 from . import incarnation
@@ -100,8 +100,6 @@ def _take_back(task_id: str, run_id: str, fence: int, lease_seq: int, *, gone: b
                 book, task, "failed", failed, by=by, crashes=crashes, reason="attempts_exhausted"
             )
         else:
-            from runtime.journal.kinds import TaskReady
-
             ready = TaskReady(why="lease_lost")
             move(book, task, "ready", ready, by=by, crashes=crashes, fresh_attempt=True)
     return 1

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 
 from runtime.core.errors import Refused, StaleFence
-from runtime.journal.append import By
 from runtime.journal.book import Book, open_run
+from runtime.journal.chain import By
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import (
     RunCancelled,

@@ -20,4 +20,4 @@ def waiting() -> int:
     """Messages that no worker has taken yet."""
     from django_q.models import OrmQ
 
-    return OrmQ.objects.count()
+    return int(OrmQ.objects.count())

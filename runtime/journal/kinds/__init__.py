@@ -50,6 +50,7 @@ from .task_waiting import TaskWaiting
 from .verification_failed import VerificationFailed
 from .verification_passed import VerificationPassed
 from .workspace_registered import WorkspaceRegistered
+from .worktree_restored import WorktreeRestored
 
 __all__ = [
     "REGISTRY",
@@ -96,6 +97,7 @@ __all__ = [
     "VerificationFailed",
     "VerificationPassed",
     "WorkspaceRegistered",
+    "WorktreeRestored",
 ]
 
 REGISTRY: dict[str, type[Payload]] = {kind.type: kind for kind in Payload.__subclasses__()}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from pydantic import Field
+
 from runtime.journal.kind import Payload
 
 
@@ -14,3 +18,4 @@ class FinishRefused(Payload):
     kind: str
     reason: str
     debt: bool
+    artifacts: list[dict[str, Any]] = Field(default_factory=list)

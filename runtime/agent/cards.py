@@ -1,0 +1,126 @@
+"""The card that a reviewer gets: the whole action and all that the gate knows about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.approvals import Card, Question
+from runtime.core.actions import ReplaceText, WriteFile, parse
+from runtime.core.errors import Refused
+from runtime.policy import Decision, Verdict
+from runtime.workspaces.diffs import of_edit
+
+from .session import Session
+
+_VERBS = {
+    "run_tool": "run",
+    "run_shell": "run a shell script",
+    "git_push": "push",
+    "git_commit": "commit",
+    "replace_text": "edit",
+    "write_file": "write",
+}
+
+
+def question_for(
+    session: Session, action_id: str, kind: str, body: dict[str, Any], verdict: Verdict
+) -> Question:
+    """The gate's question about an action."""
+    return Question(
+        kind="action",
+        action=action_id,
+        action_kind=kind,
+        decision=str(verdict.decision),
+        rule=verdict.rule,
+        reason=verdict.reason,
+        risk=verdict.risk,
+        key=verdict.key,
+        digest=verdict.digest,
+        card=_card(session, kind, body, verdict),
+    )
+
+
+def ask_human(session: Session, action_id: str, text: str, verdict_key: str) -> Question:
+    """The model's own question."""
+    return Question(
+        kind="question",
+        action=action_id,
+        action_kind="ask_human",
+        decision=str(Decision.ASK),
+        rule="ask_human",
+        reason="The model asks.",
+        risk="low",
+        key=verdict_key,
+        digest=verdict_key,
+        card=Card(
+            sentence=f"{session.task.role} asks a question",
+            question=text,
+            action={"kind": "ask_human", "question": text},
+            mode=session.run.mode,
+            role=session.task.role,
+        ),
+    )
+
+
+def _card(session: Session, kind: str, body: dict[str, Any], verdict: Verdict) -> Card:
+    payload = verdict.as_payload()
+    return Card(
+        sentence=f"{session.task.role} wants to {_VERBS.get(kind, kind)} {_what(kind, body)}".strip(),
+        action=body,
+        diff=_diff(session, body),
+        reason=verdict.reason,
+        rule=verdict.rule,
+        stages=[
+            [stage["name"], stage["outcome"] or "", stage["reason"], stage["rule"]]
+            for stage in payload["stages"]
+        ],
+        risk=verdict.risk,
+        effects=list(payload["effects"]),
+        sandbox=_sandbox(session, kind),
+        paths=sorted(verdict.operands),
+        root=session.workspace.root,
+        mode=session.run.mode,
+        role=session.task.role,
+        tree=session.state.tree,
+        verification_inputs=[],
+    )
+
+
+def _what(kind: str, body: dict[str, Any]) -> str:
+    """The part of an action that a sentence needs; the card shows the whole."""
+    if kind == "run_tool":
+        return " ".join([body["program"], *body.get("args", [])])
+    if kind == "git_push":
+        return f"{body.get('ref', 'the run’s branch')} to {body.get('remote', 'origin')}"
+    return str(body.get("path") or body.get("message") or "")
+
+
+def _diff(session: Session, body: dict[str, Any]) -> str:
+    action = parse(body)
+    if not isinstance(action, (ReplaceText, WriteFile)):
+        return ""
+    try:
+        edit = session.editor.plan(action)
+    except Refused as error:
+        return f"(this edit cannot be made now: {error})"
+    return of_edit(edit)
+
+
+def _sandbox(session: Session, kind: str) -> dict[str, Any]:
+    """Where the action runs and what it can reach."""
+    if kind in {"git_push", "git_commit"}:
+        return {
+            "where": "on the server, on the git directory alone",
+            "network": "to the recorded remote only" if kind == "git_push" else "none",
+            "remotes": dict(session.workspace.remotes),
+        }
+    limits = session.space.spec().limits
+    return {
+        "where": "in the cage",
+        "network": "none",
+        "writes": session.workspace.root,
+        "memory_bytes": limits.memory_bytes,
+        "written_bytes": limits.written_bytes,
+        "processes": limits.processes,
+        "seconds": int(limits.wall_seconds),
+    }

@@ -1,0 +1,105 @@
+"""Commands in the cage: run, observe, and see whether the tree changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runtime import artifacts
+from runtime.core.actions import GitCommit, GitPush, RunShell, RunTool
+from runtime.core.commands import Command, Exec, Shell
+from runtime.core.errors import BadInput, Refused
+from runtime.policy.authorised import Authorised
+from runtime.sandbox import Result
+from runtime.workspaces import verbs
+
+from . import publishing
+from .outcome import Outcome, bounded, trace_of
+from .session import Session
+from .state import Pending
+from .trees import take_if_touched
+
+KEEP = 4 << 20
+"""Bytes of output that are kept per stream for the artifact."""
+
+
+def run_command(
+    session: Session,
+    pending: Pending,
+    action: RunTool | RunShell,
+    permit: Callable[[Any], Authorised[Any]],
+) -> Outcome:
+    """A proposed command. Git that writes is done by the server, on the git directory."""
+    if isinstance(action, RunShell):
+        shell = Shell(action.script, action.cwd or ".")
+        return _run(session, pending, permit(shell), "sh", 1, action.timeout)
+    verb = verbs.server_verb(action)
+    if isinstance(verb, GitCommit):
+        return publishing.commit(session, pending, verb)
+    if isinstance(verb, GitPush):
+        return publishing.push(session, pending, verb)
+    if isinstance(verb, str):
+        return Outcome(True, verb)
+    command = Exec(action.program, tuple(action.args or ()), action.cwd or ".")
+    return _run(session, pending, permit(command), action.program, len(command.args), action.timeout)
+
+
+def run_shown(session: Session, pending: Pending, command: Authorised[Exec]) -> Outcome:
+    """A reading git command: its output is the observation."""
+    subject = command.subject
+    return _run(session, pending, command, subject.program, len(subject.args), None)
+
+
+def _run(
+    session: Session,
+    pending: Pending,
+    command: Authorised[Command],
+    program: str,
+    count: int,
+    timeout: int | None,
+) -> Outcome:
+    try:
+        result = session.cage.run(command, timeout=timeout, cancel=session.cancel, keep=KEEP)
+    except BadInput as error:
+        raise Refused(error.message, remedy=error.remedy) from error
+    outcome = observed(session, pending, program, count, result)
+    if moved := take_if_touched(session, pending.action):
+        outcome.events.append(moved)
+    return outcome
+
+
+def observed(
+    session: Session, pending: Pending, program: str, count: int, result: Result
+) -> Outcome:
+    """Result of a command as the model sees it, with its trace and its output as an artifact."""
+    output = "".join(
+        part if part.endswith("\n") else f"{part}\n"
+        for part in (result.text("stdout"), result.text("stderr"))
+        if part
+    )
+    shown, cut = bounded(output)
+    kept = []
+    if (output and (cut or len(output) > 2000)) and session.workspace.retention != "none":
+        kept = [artifacts.keep_text(output, f"output of {program}"[:255], "output")]
+    return Outcome(
+        result.ok,
+        f"{standing(result)}\n{shown}",
+        cut=cut,
+        trace=trace_of(program, count, result),
+        artifacts=kept,
+    )
+
+
+def standing(result: Result) -> str:
+    """How a command ended, in one line."""
+    if result.failure:
+        return f"[not executed: {result.failure}]"
+    if result.cancelled:
+        return "[cancelled]"
+    if result.timed_out:
+        return f"[timed out after {result.duration_ms} ms]"
+    if result.limit:
+        return f"[ended at the limit {result.limit}]"
+    if result.signal is not None:
+        return f"[ended by signal {result.signal}]"
+    return f"[exit status {result.status}]"

@@ -1,0 +1,206 @@
+"""Does what the step machine asks, for one hold on one task.
+
+Between two appends lies at most one effect, so every crash leaves a state that the next
+holder can read off the journal.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from django.conf import settings
+
+from runtime import approvals, tasks
+from runtime.core.actions import AskHuman, Finish
+from runtime.core.errors import BadInput, M31AError, Refused, StaleFence, Unavailable
+from runtime.journal.kind import Payload
+from runtime.journal.kinds import ActionCompleted
+from runtime.providers import ProviderError
+from runtime.tasks import Claim
+
+from . import delivering, endings, machine, proposing, recovering, verifying
+from .cards import ask_human
+from .executing import execute
+from .outcome import Outcome
+from .projections import artifact_rows, trace_row
+from .session import Session
+from .state import Pending
+
+log = logging.getLogger(__name__)
+
+
+def drive(
+    claim: Claim,
+    *,
+    stop: threading.Event,
+    cancel: threading.Event,
+    lost: threading.Event,
+) -> None:
+    """Work on a claimed task until it ends, waits, or has had its slice. Never raises for what
+    the journal can hold; afterwards this process holds nothing."""
+    session = Session(claim, stop=stop, cancel=cancel, lost=lost)
+    try:
+        session.prepare()
+        if claim.fresh and claim.attempt > 1:
+            _after_loss(session)
+        _slice(session)
+    except StaleFence:
+        _let_go(session)
+    except (Unavailable, ProviderError, BadInput) as error:
+        _end(session, _reason(error), str(error))
+    except Exception as error:
+        log.exception("task %s failed inside the runtime", claim.task)
+        _end(session, "runtime_error", f"{type(error).__name__}: see the server's log.")
+    finally:
+        session.close()
+
+
+def _reason(error: M31AError) -> str:
+    if isinstance(error, ProviderError):
+        return f"provider_{error.kind}"
+    return "unavailable" if isinstance(error, Unavailable) else "bad_settings"
+
+
+def _end(session: Session, reason: str, detail: str) -> None:
+    try:
+        endings.fail(session, reason, detail)
+    except StaleFence:
+        _let_go(session)
+
+
+def _let_go(session: Session) -> None:
+    """The claim does not hold as it did: end the task if that was asked for, else just stop."""
+    if tasks.peek(session.claim) == "cancel":
+        endings.acknowledge_cancel(session)
+
+
+def _slice(session: Session) -> None:
+    deadline = time.monotonic() + settings.M31A.SLICE_SECONDS
+    while not session.lost.is_set():
+        if session.cancel.is_set():
+            return _let_go(session)
+        if session.stop.is_set() or time.monotonic() > deadline:
+            return tasks.release(session.claim, "stop" if session.stop.is_set() else "slice")
+        if not _advance(session):
+            return None
+    return None
+
+
+def _after_loss(session: Session) -> None:
+    """Decide an interrupted action by what is there, then start from the last checkpoint."""
+    pending = session.state.pending
+    if pending is not None and pending.started:
+        outcome = recovering.recover(session, pending)
+        if outcome is not None:
+            _complete(session, pending, outcome)
+    recovering.restore(session)
+
+
+def _advance(session: Session) -> bool:
+    """One step. False where the task is no longer held."""
+    effect = machine.step(session.state)
+    match effect:
+        case machine.AskModel():
+            return _run(session, proposing.ask_model(session))
+        case machine.Decide(pending=pending):
+            return _run(session, proposing.reconsider(session, pending))
+        case machine.Refuse(pending=pending, reason=reason, by=by):
+            proposing.refuse_pending(session, pending, reason, by)
+        case machine.Answer(pending=pending):
+            _complete(session, pending, Outcome(True, f"A person answers: {pending.comment}"))
+        case machine.Recover(pending=pending):
+            return _recover(session, pending)
+        case machine.Fail(reason=reason, detail=detail):
+            endings.fail(session, reason, detail)
+            return False
+        case machine.Wait():
+            return False
+    return True
+
+
+def _run(session: Session, pending: Pending | None) -> bool:
+    """Do an action that has started; whether the task is still held afterwards."""
+    if pending is None or not pending.started:
+        return tasks.peek(session.claim) == "held" or session.cancel.is_set()
+    action = session.action(pending)
+    if isinstance(action, Finish):
+        return _finish(session, pending, action)
+    if isinstance(action, AskHuman):
+        _ask(session, pending, action)
+        return False
+    if pending.kind == "verify":
+        outcome = _verify(session, pending)
+    else:
+        outcome = execute(session, pending, action)
+    _complete(session, pending, outcome)
+    return True
+
+
+def _verify(session: Session, pending: Pending) -> Outcome:
+    try:
+        return verifying.verify(session, pending)
+    except Refused as error:
+        return Outcome(False, str(error))
+
+
+def _recover(session: Session, pending: Pending) -> bool:
+    outcome = recovering.recover(session, pending)
+    if outcome is None:
+        return _run(session, pending)
+    _complete(session, pending, outcome)
+    return True
+
+
+def _ask(session: Session, pending: Pending, action: AskHuman) -> None:
+    question = ask_human(session, pending.action, action.question, pending.action)
+    with tasks.held(session.claim) as hold:
+        approvals.request(hold, question)
+
+
+def _finish(session: Session, pending: Pending, action: Finish) -> bool:
+    delivery = delivering.deliver(session, pending, action)
+    if session.cancel.is_set():
+        return True
+    rows = artifact_rows(session, pending.action, delivery.kept)
+    if delivery.refusal:
+        refusal = delivering.refused(pending, delivery)
+        session.append([refusal, *delivery.events], rows=rows)
+        return True
+    done = ActionCompleted(
+        action=pending.action,
+        kind=pending.kind,
+        ok=True,
+        observation=action.summary,
+        artifacts=[fact.payload() for fact in delivery.kept],
+    )
+    endings.succeed(session, action.summary, [done, *delivery.events], rows)
+    return False
+
+
+def _complete(session: Session, pending: Pending, outcome: Outcome) -> None:
+    """Journal the end of an action with its projections."""
+    event: Payload = outcome.instead or ActionCompleted(
+        action=pending.action,
+        kind=pending.kind,
+        ok=outcome.ok,
+        observation=outcome.observation,
+        cut=outcome.cut,
+        diff=outcome.diff,
+        trace=outcome.trace,
+        artifacts=[fact.payload() for fact in outcome.artifacts],
+    )
+    events = [event, *outcome.events]
+    rows = artifact_rows(session, pending.action, outcome.artifacts)
+    if outcome.trace is not None:
+        rows.append(trace_row(session, pending.action, outcome.trace, 0))
+    try:
+        session.append(events, rows=rows)
+    except StaleFence:
+        if tasks.peek(session.claim) != "cancel":
+            raise
+        endings.acknowledge_cancel(session, before=events, rows=rows)
+        session.lost.set()
+        return
+    proposing.forget_raw(pending)

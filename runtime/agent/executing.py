@@ -1,0 +1,151 @@
+"""Doing what was allowed. One function per kind of action; each returns an `Outcome`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runtime import artifacts
+from runtime.core import actions as kinds
+from runtime.core.actions import Action
+from runtime.core.errors import M31AError, Refused
+from runtime.journal.kinds import CheckpointCreated
+from runtime.models import Artifact
+from runtime.policy.authorised import Authorised, by_approval, by_gate
+from runtime.workspaces import verbs
+from runtime.workspaces.diffs import of_edit
+
+from . import publishing
+from .commands import run_command, run_shown
+from .outcome import Outcome, bounded
+from .session import Session
+from .state import Pending
+from .trees import take
+
+
+def execute(session: Session, pending: Pending, action: Action) -> Outcome:
+    """Do an action that is journaled as started. A refusal of the workspace is an outcome."""
+    try:
+        return _DOERS[type(action)](session, pending, action)
+    except Refused as error:
+        return Outcome(False, str(error))
+
+
+def authorised(pending: Pending, subject: Any) -> Authorised[Any]:
+    """The permission of a pending action, for the thing that is done with it."""
+    if pending.answer == "approved":
+        return by_approval(subject, pending.approval)
+    return by_gate(subject, pending.action)
+
+
+def _read_file(session: Session, pending: Pending, action: kinds.ReadFile) -> Outcome:
+    page = session.editor.read_lines(action.path, action.offset, action.limit)
+    return _seen(session, pending, page.text(), action.path)
+
+
+def _list_files(session: Session, pending: Pending, action: kinds.ListFiles) -> Outcome:
+    return _seen(session, pending, session.editor.list_dir(action.path).text(), "listing")
+
+
+def _glob(session: Session, pending: Pending, action: kinds.Glob) -> Outcome:
+    return _seen(session, pending, session.editor.glob(action.pattern, action.path).text(), "glob")
+
+
+def _grep(session: Session, pending: Pending, action: kinds.Grep) -> Outcome:
+    found = session.editor.grep(action.pattern, action.path, bool(action.ignore_case))
+    return _seen(session, pending, found.text(), "grep")
+
+
+def _seen(session: Session, pending: Pending, text: str, name: str) -> Outcome:
+    """An observation, bounded; what does not fit is an artifact."""
+    shown, cut = bounded(text)
+    kept = []
+    if cut and session.workspace.retention != "none":
+        kept = [artifacts.keep_text(text, f"{pending.kind} {name}"[:255], "observation")]
+    return Outcome(True, shown, cut=cut, artifacts=kept)
+
+
+def _edit(session: Session, pending: Pending, action: Any) -> Outcome:
+    permission = authorised(pending, action)
+    planned = session.editor.plan(action)
+    if planned.before_sha != pending.before or planned.after_sha != pending.after:
+        raise Refused(
+            f"{planned.path} was changed meanwhile; nothing was written.",
+            remedy="Read it again and repeat the edit.",
+        )
+    if isinstance(action, kinds.ReplaceText):
+        edit = session.editor.replace(permission, planned)
+    else:
+        edit = session.editor.write(permission, planned)
+    what = "created" if edit.before is None else "changed"
+    outcome = Outcome(
+        True, f"{edit.path} {what}: {len(edit.after)} bytes.", diff=of_edit(edit)
+    )
+    _checkpoint_edit(session, pending, edit.path, edit.after, edit.mode, outcome)
+    return outcome
+
+
+def _checkpoint_edit(
+    session: Session, pending: Pending, path: str, data: bytes, mode: int, outcome: Outcome
+) -> None:
+    """The tree after our own edit: by library where that is sure, else by git in the cage."""
+    state = session.state
+    left_out = state.left_out - {path}
+    point = session.space.quick_checkpoint(state.commit, [(path, data, mode)], pending.action)
+    if point is None:
+        moved = take(session, pending.action, left_out)
+        outcome.events += [moved] if moved else []
+        return
+    session.seen = session.space.fingerprint()
+    if point.changed:
+        outcome.events.append(
+            CheckpointCreated(
+                tree=point.tree, commit=point.commit, action=pending.action, files=[path]
+            )
+        )
+
+
+def _artifact(session: Session, pending: Pending, action: kinds.CreateArtifact) -> Outcome:
+    fact = artifacts.keep_text(action.content, action.name, "model")
+    return Outcome(True, f"Kept as artifact {fact.sha256}.", artifacts=[fact])
+
+
+def _read_artifact(session: Session, pending: Pending, action: kinds.ReadArtifact) -> Outcome:
+    if not Artifact.objects.filter(run=session.run.pk, sha256=action.id).exists():
+        raise Refused("This run has no artifact of that id.")
+    try:
+        data = artifacts.get(action.id)
+    except M31AError as error:
+        raise Refused(str(error)) from error
+    shown, cut = bounded(data.decode("utf-8", "replace"))
+    return Outcome(True, shown, cut=cut)
+
+
+def _git(session: Session, pending: Pending, action: Any) -> Outcome:
+    command = verbs.command(action)
+    return run_shown(session, pending, authorised(pending, command))
+
+
+def _command(session: Session, pending: Pending, action: Any) -> Outcome:
+    return run_command(session, pending, action, lambda subject: authorised(pending, subject))
+
+
+_DOERS: dict[type[Action], Callable[[Session, Pending, Any], Outcome]] = {
+    kinds.ReadFile: _read_file,
+    kinds.ListFiles: _list_files,
+    kinds.Glob: _glob,
+    kinds.Grep: _grep,
+    kinds.ReplaceText: _edit,
+    kinds.WriteFile: _edit,
+    kinds.RunTool: _command,
+    kinds.RunShell: _command,
+    kinds.GitStatus: _git,
+    kinds.GitDiff: _git,
+    kinds.GitLog: _git,
+    kinds.GitShow: _git,
+    kinds.GitCommit: publishing.commit,
+    kinds.GitPush: publishing.push,
+    kinds.CreateArtifact: _artifact,
+    kinds.ReadArtifact: _read_artifact,
+}
+"""Kinds with other ways: verify, finish and ask_human have modules of their own."""

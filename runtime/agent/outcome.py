@@ -1,0 +1,57 @@
+"""What an action came to, before it is journaled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.artifacts import ArtifactFact
+from runtime.journal.kind import Payload
+from runtime.sandbox import Result
+
+MAX_OBSERVATION = 16_000
+"""Characters of one observation that the model sees; the whole is an artifact."""
+
+
+@dataclass
+class Outcome:
+    """`observation` is what the model sees; `events` follow the action's own in the journal."""
+
+    ok: bool
+    observation: str
+    cut: int = 0
+    diff: str | None = None
+    trace: dict[str, Any] | None = None
+    artifacts: list[ArtifactFact] = field(default_factory=list)
+    events: list[Payload] = field(default_factory=list)
+    instead: Payload | None = None
+    """Journaled in place of `action.completed`: a refusal."""
+
+
+def bounded(text: str, limit: int = MAX_OBSERVATION) -> tuple[str, int]:
+    """Head and tail of a text with a visible mark between, and how many characters are missing."""
+    if len(text) <= limit:
+        return text, 0
+    half = limit // 2
+    missing = len(text) - 2 * half
+    mark = f"\n[… {missing} characters left out here; the whole is an artifact of the run …]\n"
+    return text[:half] + mark + text[-half:], missing
+
+
+def trace_of(program: str, argument_count: int, result: Result) -> dict[str, Any]:
+    """Metadata of an executed command: never arguments or output."""
+    return {
+        "program": program,
+        "argument_count": argument_count,
+        "status": result.status,
+        "signal": result.signal,
+        "timed_out": result.timed_out,
+        "cancelled": result.cancelled,
+        "truncated": result.truncated,
+        "stdout_bytes": result.stdout_bytes,
+        "stderr_bytes": result.stderr_bytes,
+        "duration_ms": result.duration_ms,
+        "cpu_ms": result.cpu_ms,
+        "peak_memory": result.peak_memory,
+        "sandbox": dict(result.attestation),
+    }

@@ -1,0 +1,63 @@
+"""Rows that are read off an action's events and go in with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runtime.artifacts import ArtifactFact
+from runtime.core import canonical, clock
+from runtime.journal.append import Row, now
+from runtime.journal.kinds import PolicyDecided
+from runtime.models import Artifact, PolicyDecision, Trace
+
+from .session import Session
+
+
+def artifact_rows(session: Session, action: str, facts: Sequence[ArtifactFact]) -> list[Row]:
+    """A reference to each artifact."""
+    common = {
+        "run_id": session.run.pk,
+        "task": session.task.pk,
+        "action": action,
+        "created_at": now(),
+    }
+    return [Row(Artifact, {**common, **fact.payload()}) for fact in facts]
+
+
+def trace_row(session: Session, action: str, trace: dict[str, Any], index: int) -> Row:
+    """The metadata of an executed command; `index` is that of its event."""
+    values = {
+        **trace,
+        "sandbox": canonical.text(trace["sandbox"]),
+        "run": session.run.pk,
+        "task": session.task.pk,
+        "attempt": session.claim.attempt,
+        "action": action,
+    }
+    return Row(Trace, values, seq_of=index)
+
+
+def decision_row(session: Session, event: PolicyDecided, index: int) -> Row:
+    """A verdict, so that the audit can filter; `index` is that of its event."""
+    values = {
+        "run": session.run.pk,
+        "task": session.task.pk,
+        "action": event.action,
+        "kind": event.kind,
+        "decision": event.decision,
+        "rule": event.rule,
+        "source": event.source,
+        "key": event.key,
+        "at": clock.stamp(now()),
+    }
+    return Row(PolicyDecision, values, seq_of=index)
+
+
+def write(rows: Sequence[Row], numbers: dict[int, int]) -> None:
+    """Insert rows within a hold, given the number of each event by its index."""
+    for row in rows:
+        values = dict(row.values)
+        if row.seq_of is not None:
+            values["seq"] = numbers[row.seq_of]
+        row.model._default_manager.create(**values)

@@ -1,0 +1,285 @@
+"""One model answer, from the question to the verdict that is journaled with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from runtime import approvals, tasks
+from runtime.core import canonical, digests
+from runtime.core.actions import Action, InvalidAction, parse
+from runtime.core.errors import Refused
+from runtime.gating import decide
+from runtime.journal.append import Change, Row, new_id, now
+from runtime.journal.deltas import DeltaWriter, remove
+from runtime.journal.kind import Payload
+from runtime.journal.kinds import (
+    ActionProposed,
+    ActionRefused,
+    AnswerRefused,
+    ApprovalConsumed,
+    MessageCompleted,
+    MessageCut,
+    PolicyDecided,
+)
+from runtime.models import Approval, SealedBytes, Task
+from runtime.policy import ApprovalFact, Decision, Verdict
+from runtime.providers import Answer, ProviderError
+from runtime.secrets import redactor, seal
+
+from . import projections
+from .cards import question_for
+from .endings import fail
+from .preparing import prepare_start
+from .session import Session
+from .state import Pending
+
+
+def ask_model(session: Session) -> Pending | None:
+    """Ask, stream, validate, decide, journal. Returns an action that may run now, if any."""
+    message = new_id()
+    writer = DeltaWriter(session.run.pk, session.task.pk, message)
+    try:
+        answer = session.provider.decide(
+            session.prompts.make(session.state),
+            ordinal=session.state.answers,
+            task_key=session.state.task_key,
+            on_text=writer.add,
+            cancel=session.cancel,
+            timeout=settings.M31A.MODEL_SECONDS,
+            max_bytes=settings.M31A.MODEL_BYTES,
+        )
+    except ProviderError as error:
+        writer.close()
+        _give_up(session, message, error)
+        return None
+    writer.close()
+    spoke = bool(answer.text)
+    pending = _journal(session, message, answer)
+    if spoke:
+        remove(session.run.pk, message)
+    return pending
+
+
+def _give_up(session: Session, message: str, error: ProviderError) -> None:
+    """A failed call ends the task; what had streamed is kept and marked. Edits stay."""
+    if error.kind == "cancelled":
+        return
+    events: list[Payload] = []
+    if error.partial:
+        events.append(MessageCut(message=message, text=error.partial, reason=error.kind))
+    fail(session, f"provider_{error.kind}", str(error), before=events)
+    if error.partial:
+        remove(session.run.pk, message)
+
+
+def _journal(session: Session, message: str, answer: Answer) -> Pending | None:
+    step = session.state.answers + 1
+    spoken = MessageCompleted(
+        message=message,
+        step=step,
+        text=answer.text,
+        model=answer.model,
+        input_tokens=answer.usage.input_tokens,
+        output_tokens=answer.usage.output_tokens,
+        estimated=answer.usage.estimated,
+    )
+    action: Action | None = None
+    refusal = answer.error or ""
+    if not refusal:
+        try:
+            action = parse(answer.action)
+        except InvalidAction as error:
+            refusal = str(error)
+    if action is None:
+        session.append([spoken, AnswerRefused(step=step, reason=refusal)], **_counted(session, answer))
+        return None
+    return _propose(session, spoken, action, answer)
+
+
+def _counted(session: Session, answer: Answer) -> dict[str, Any]:
+    """The columns that count steps and tokens."""
+    steps = session.state.steps + 1
+    run = session.run
+    run.steps += 1
+    run.input_tokens += answer.usage.input_tokens
+    run.output_tokens += answer.usage.output_tokens
+    return {
+        "task": {"steps": steps},
+        "run": {
+            "steps": run.steps,
+            "input_tokens": run.input_tokens,
+            "output_tokens": run.output_tokens,
+        },
+    }
+
+
+def _propose(
+    session: Session, spoken: MessageCompleted, action: Action, answer: Answer
+) -> Pending | None:
+    body = action.body()
+    kind = str(body["kind"])
+    action_id = f"{session.task.pk}.{spoken.step}"
+    proposed, sealed = _redacted(session, action_id, kind, spoken.step, body)
+    verdict = decide(session.subject, body, tree=session.state.tree, now=now())
+    decided = _decided(action_id, kind, verdict)
+    events: list[Payload] = [spoken, proposed, decided]
+    counted = _counted(session, answer)
+    row = projections.decision_row(session, decided, 2)
+    rows = [row, *sealed]
+    if verdict.decision in (Decision.ASK, Decision.ESCALATE):
+        _ask_person(session, action_id, kind, body, verdict, events, rows, counted)
+        return None
+    if verdict.decision == Decision.DENY:
+        refused = ActionRefused(action=action_id, kind=kind, reason=verdict.reason, by=verdict.rule)
+        session.append([*events, refused], rows=[row], **counted)
+        return None
+    last = prepare_start(session, action_id, action)
+    session.append([*events, last], rows=rows, **counted)
+    return session.state.pending
+
+
+def _redacted(
+    session: Session, action_id: str, kind: str, step: int, body: dict[str, Any]
+) -> tuple[ActionProposed, list[Row]]:
+    """The proposal as it may be written, and the sealed raw form where they differ."""
+    shown = redactor().value(body)
+    if shown is body:
+        return ActionProposed(action=action_id, kind=kind, step=step, body=body), []
+    raw = canonical.encode(body)
+    digest = digests.sha256(raw)
+    proposed = ActionProposed(
+        action=action_id, kind=kind, step=step, body=shown, raw_digest=digest
+    )
+    values = {
+        "run": session.run.pk,
+        "action": action_id,
+        "digest": digest,
+        "sealed": seal(raw),
+    }
+    return proposed, [Row(SealedBytes, values)]
+
+
+def _decided(action_id: str, kind: str, verdict: Verdict) -> PolicyDecided:
+    """The event of a verdict."""
+    given = verdict.as_payload()
+    stages = [
+        [stage["name"], stage["outcome"] or "", stage["reason"], stage["rule"]]
+        for stage in given["stages"]
+    ]
+    return PolicyDecided(action=action_id, kind=kind, **{**given, "stages": stages})
+
+
+def _ask_person(
+    session: Session,
+    action_id: str,
+    kind: str,
+    body: dict[str, Any],
+    verdict: Verdict,
+    events: list[Payload],
+    rows: list[Row],
+    counted: dict[str, Any],
+) -> None:
+    """Journal, ask and let go of the task in one transaction."""
+    question = question_for(session, action_id, kind, body, verdict)
+    with tasks.held(session.claim) as hold:
+        seqs = session.record(hold, events)
+        projections.write(rows, seqs)
+        hold.book.set(**counted["run"])
+        Task.objects.filter(pk=hold.task.pk).update(**counted["task"])
+        approvals.request(hold, question)
+    session.absorb(events)
+
+
+def refuse_pending(session: Session, pending: Pending, reason: str, by: str) -> None:
+    """The pending action is not done; the model is told why."""
+    session.append(
+        [ActionRefused(action=pending.action, kind=pending.kind, reason=reason, by=by)]
+    )
+    forget_raw(pending)
+
+
+def forget_raw(pending: Pending) -> None:
+    """The sealed form of an action goes when the action ends."""
+    if pending.raw_digest is not None:
+        SealedBytes.objects.filter(action=pending.action).delete()
+
+
+def reconsider(session: Session, pending: Pending) -> Pending | None:
+    """Decide again with the answer of a person. Returns the action if it may run now."""
+    raw = session.raw(pending)
+    approval = Approval.objects.filter(pk=pending.approval).first() if pending.approval else None
+    fact = None
+    if approval is not None and approval.state == "approved" and not approval.consumed_fence:
+        fact = ApprovalFact(
+            id=approval.pk,
+            digest=approval.digest,
+            decision=Decision(approval.decision),
+            by=str(approval.decided_by),
+        )
+    verdict = decide(session.subject, raw, tree=session.state.tree, now=now(), approval=fact)
+    decided = _decided(pending.action, pending.kind, verdict)
+    row = projections.decision_row(session, decided, 0)
+    if verdict.decision == Decision.DENY:
+        refused = ActionRefused(
+            action=pending.action, kind=pending.kind, reason=verdict.reason, by=verdict.rule
+        )
+        session.append([decided, refused], rows=[row])
+        forget_raw(pending)
+        return None
+    if verdict.decision != Decision.ALLOW:
+        _ask_again(session, pending, raw, verdict, decided, row, approval)
+        return None
+    return _start_approved(session, pending, raw, decided, row, approval, used=fact is not None)
+
+
+def _ask_again(
+    session: Session,
+    pending: Pending,
+    raw: dict[str, Any],
+    verdict: Verdict,
+    decided: PolicyDecided,
+    row: Row,
+    approval: Approval | None,
+) -> None:
+    """What was approved is not what would run now: the answer is void, and a new one is needed."""
+    question = question_for(session, pending.action, pending.kind, raw, verdict)
+    with tasks.held(session.claim) as hold:
+        if approval is not None and approval.state == "approved":
+            approvals.supersede(hold.book, approval, "what it was given for has changed")
+        seqs = session.record(hold, [decided])
+        projections.write([row], seqs)
+        approvals.request(hold, question)
+
+
+def _start_approved(
+    session: Session,
+    pending: Pending,
+    raw: dict[str, Any],
+    decided: PolicyDecided,
+    row: Row,
+    approval: Approval | None,
+    *,
+    used: bool,
+) -> Pending | None:
+    events: list[Payload] = [decided]
+    changes = []
+    if used and approval is not None:
+        facts = {"approval": approval.pk, "action": pending.action, "kind": pending.kind}
+        events.append(ApprovalConsumed(**facts))
+        changes.append(
+            Change(
+                Approval,
+                {"consumed_fence": session.claim.fence},
+                {"id": approval.pk, "state": "approved", "consumed_fence": 0},
+            )
+        )
+    try:
+        last = prepare_start(session, pending.action, parse(raw))
+    except Refused as error:
+        last = ActionRefused(
+            action=pending.action, kind=pending.kind, reason=str(error), by="editor"
+        )
+    session.append([*events, last], rows=[row], changes=changes)
+    return session.state.pending

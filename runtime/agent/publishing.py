@@ -1,0 +1,46 @@
+"""Git that writes: verbs of the server, done on the run's git directory alone."""
+
+from __future__ import annotations
+
+from runtime.core.actions import GitCommit, GitPush
+from runtime.core.errors import Refused
+from runtime.journal.kinds import CheckpointCreated
+
+from .outcome import Outcome
+from .session import Session
+from .state import Pending
+
+
+def branch(session: Session) -> str:
+    """The run's branch."""
+    return f"m31a/{session.run.pk}"
+
+
+def commit(session: Session, pending: Pending, action: GitCommit) -> Outcome:
+    """Commit the whole tree to the run's branch."""
+    state = session.state
+    if session.space.repository.objects.tree_of(state.head) == state.tree:
+        return Outcome(True, "Nothing to commit: the tree is that of the last commit.")
+    made = session.space.commit(
+        state.tree, state.head, action.message, f"refs/heads/{branch(session)}"
+    )
+    session.space.refresh_index(session.cage)
+    outcome = Outcome(True, f"Committed {made[:12]} to {branch(session)}.")
+    outcome.events.append(
+        CheckpointCreated(
+            tree=state.tree, commit=state.commit, action=pending.action, files=[], head=made
+        )
+    )
+    return outcome
+
+
+def push(session: Session, pending: Pending, action: GitPush) -> Outcome:
+    """Push the run's branch to a recorded remote, never over somebody else's work."""
+    remote = action.remote or "origin"
+    url = session.workspace.remotes.get(remote)
+    if url is None:
+        known = ", ".join(sorted(session.workspace.remotes)) or "none"
+        raise Refused(f"There is no recorded remote {remote!r}; recorded: {known}.")
+    ref = action.ref or branch(session)
+    result = session.space.push(remote, url, ref, session.state.head, None)
+    return Outcome(result.ok, result.text)

@@ -1,0 +1,82 @@
+"""After a worker died between `action.started` and the action's end.
+
+Reads are done again. Edits are decided by the content of the file: it is what it was before,
+or what it should be after, or nobody knows. Whatever has effects is never done twice.
+"""
+
+from __future__ import annotations
+
+from runtime import artifacts
+from runtime.core.actions import ReplaceText, WriteFile
+from runtime.core.errors import Refused
+from runtime.journal.kinds import ActionOutcomeUnknown, WorktreeRestored
+
+from .outcome import Outcome
+from .projections import artifact_rows
+from .session import Session
+from .state import Pending
+from .trees import take
+
+AGAIN = frozenset(
+    {
+        "read_file",
+        "list_files",
+        "glob",
+        "grep",
+        "git_status",
+        "git_diff",
+        "git_log",
+        "git_show",
+        "read_artifact",
+        "create_artifact",
+        "finish",
+    }
+)
+
+
+def recover(session: Session, pending: Pending) -> Outcome | None:
+    """What is known of an interrupted action; none where it is to be done (again)."""
+    if pending.kind in AGAIN:
+        return None
+    action = session.action(pending)
+    if isinstance(action, (ReplaceText, WriteFile)) and pending.path is not None:
+        return _edit(session, pending, pending.path)
+    return _unknown(session, pending, "a worker died while it ran")
+
+
+def _edit(session: Session, pending: Pending, path: str) -> Outcome | None:
+    try:
+        current = session.editor.current_sha(path)
+    except Refused as error:
+        return _unknown(session, pending, f"the file cannot be read now: {error}")
+    if current == pending.before and pending.before != pending.after:
+        return None
+    if current != pending.after:
+        return _unknown(session, pending, f"{path} is neither as before nor as after the edit")
+    outcome = Outcome(True, f"{path} changed; the edit was complete before an interruption.")
+    if moved := take(session, pending.action, session.state.left_out - {path}):
+        outcome.events.append(moved)
+    return outcome
+
+
+def _unknown(session: Session, pending: Pending, reason: str) -> Outcome:
+    """The model is told, the debt stays, and nothing is repeated."""
+    event = ActionOutcomeUnknown(
+        action=pending.action,
+        kind=pending.kind,
+        reason=f"The outcome is unknown: {reason}. Look before you repeat it.",
+    )
+    return Outcome(False, event.reason, instead=event)
+
+
+def restore(session: Session) -> None:
+    """Bring the files back to the last checkpoint; what was there instead is kept as a patch."""
+    patch = session.space.restore(session.cage, session.state.commit)
+    session.seen = session.space.fingerprint()
+    left = None
+    if patch:
+        left = artifacts.keep_text(patch, "left-behind.patch", "patch")
+    event = WorktreeRestored(
+        commit=session.state.commit, left=left.payload() if left else None
+    )
+    session.append([event], rows=artifact_rows(session, "", [left] if left else []))

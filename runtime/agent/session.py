@@ -1,0 +1,174 @@
+"""Everything that is open while a worker holds a task: its state, files, cage and model."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+
+from runtime import blobs
+from runtime.core import canonical
+from runtime.core.actions import Action, parse
+from runtime.gating import Subject
+from runtime.journal import append as journal
+from runtime.journal.append import Change, Row
+from runtime.journal.draft import whole
+from runtime.journal.kind import Payload
+from runtime.journal.kinds import REGISTRY
+from runtime.journal.read import every
+from runtime.models import Run, SealedBytes, Task
+from runtime.providers import Provider, load
+from runtime.sandbox import Cage, require
+from runtime.secrets import open_sealed
+from runtime.tasks import Claim, Hold
+from runtime.workspaces.editor import Editor
+from runtime.workspaces.space import RunSpace
+
+from . import state as states
+from .prompt import PromptMaker
+from .state import Pending, State
+
+WHOLE = frozenset({"run.submitted", "verification.passed", "verification.failed"})
+"""Events whose moved-out fields the fold needs."""
+
+
+class Session:
+    """One hold on one task. `cancel` is set when its end was asked for, `lost` when the lease is
+    gone, `stop` when the worker is to let go at the next step."""
+
+    def __init__(
+        self,
+        claim: Claim,
+        *,
+        stop: threading.Event,
+        cancel: threading.Event,
+        lost: threading.Event,
+    ) -> None:
+        self.claim, self.stop, self.cancel, self.lost = claim, stop, cancel, lost
+        self.task = Task.objects.select_related("run__workspace").get(pk=claim.task)
+        self.run: Run = self.task.run
+        if self.run.workspace is None:
+            raise AssertionError("a task belongs to a run with a workspace")
+        self.workspace = self.run.workspace
+        self.state = self._fold()
+        self.prompts = PromptMaker(settings.M31A.CONTEXT_CHARACTERS)
+        self.seen: str = ""
+        """What the worktree looked like at the last checkpoint."""
+        self._cage: Cage | None = None
+
+    def _fold(self) -> State:
+        events = (
+            (row.type, row.task, whole(row.payload, REGISTRY[row.type]))
+            if row.type in WHOLE
+            else (row.type, row.task, row.payload)
+            for row in every(self.run.pk)
+        )
+        return states.fold(self.task.pk, events)
+
+    @cached_property
+    def space(self) -> RunSpace:
+        """The run's files."""
+        folder = settings.M31A.DATA_DIR / "runs" / self.run.pk
+        return RunSpace(folder, self.workspace, self.run.uid)
+
+    @cached_property
+    def editor(self) -> Editor:
+        """The editor of the run's worktree."""
+        return self.space.editor()
+
+    @cached_property
+    def provider(self) -> Provider:
+        """The model. Raises `BadInput` where its settings are missing."""
+        script = blobs.get(self.run.script) if self.run.script else None
+        return load(self.run.provider, script=script, env=os.environ)
+
+    @property
+    def cage(self) -> Cage:
+        """The cage of the task, started with its first command. Raises `Unavailable`."""
+        if self._cage is None:
+            require()
+            self._cage = Cage(self.space.spec(f"{self.claim.task}.{self.claim.fence}"))
+        return self._cage
+
+    @cached_property
+    def subject(self) -> Subject:
+        """On whose behalf the gate is asked."""
+        sight = self.space.sight()
+        return Subject(
+            run=self.run.pk,
+            task=self.task.pk,
+            role=self.task.role,
+            kind=self.task.kind,
+            mode=self.run.mode,
+            workspace=self.workspace.name,
+            root=self.workspace.root,
+            allowed=frozenset(self.workspace.allowed),
+            remotes=self.workspace.remotes,
+            write_paths=tuple(self.task.write_paths),
+            look=sight.facts,
+            which=sight.which,
+        )
+
+    def prepare(self) -> None:
+        """Make sure that the worktree is there, and remember how it looks."""
+        if not any(self.space.tree.iterdir()):
+            self.space.populate(self.cage, self.state.commit)
+        self.seen = self.space.fingerprint()
+
+    def append(
+        self,
+        payloads: Sequence[Payload],
+        *,
+        task: Mapping[str, Any] | None = None,
+        run: Mapping[str, Any] | None = None,
+        rows: Sequence[Row] = (),
+        changes: Sequence[Change] = (),
+    ) -> None:
+        """Journal a step and fold it. Raises `StaleFence`."""
+        drafts = journal.append(
+            self.claim.by(),
+            payloads,
+            task=task or {"fence": self.claim.fence},
+            run=run,
+            rows=rows,
+            changes=changes,
+        )
+        self.absorb(payloads, [draft.given for draft in drafts])
+
+    def absorb(
+        self, payloads: Sequence[Payload], given: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
+        """Fold events that were just written."""
+        for index, payload in enumerate(payloads):
+            stored = dict(given[index]) if given is not None else payload.given()
+            if payload.type in WHOLE:
+                stored = payload.given()
+            self.state = states.apply(self.state, payload.type, stored, self.task.pk)
+
+    def record(self, hold: Hold, payloads: Sequence[Payload]) -> dict[int, int]:
+        """Journal events within a hold; the number of each, by its index."""
+        return {index: hold.append(payload) for index, payload in enumerate(payloads)}
+
+    def raw(self, pending: Pending) -> Any:
+        """The action exactly as it was proposed, also where the journal holds a redacted form."""
+        if pending.raw_digest is not None:
+            sealed = SealedBytes.objects.get(action=pending.action)
+            return canonical.decode(open_sealed(bytes(sealed.sealed)))
+        body = pending.body
+        if isinstance(body, dict) and body.keys() == {"artifact", "size"}:
+            return canonical.decode(blobs.get(body["artifact"]))
+        return body
+
+    def action(self, pending: Pending) -> Action:
+        """The pending action, parsed."""
+        return parse(self.raw(pending))
+
+    def close(self) -> None:
+        """End the cage and whatever runs in it."""
+        if self._cage is not None:
+            self._cage.close()
+            self._cage = None

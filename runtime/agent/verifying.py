@@ -1,0 +1,129 @@
+"""The operator's verification: exactly as configured, in the same cage, bound to a tree."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from runtime import artifacts
+from runtime.artifacts import ArtifactFact
+from runtime.core.commands import Exec
+from runtime.core.digests import sha256
+from runtime.journal.kind import Payload
+from runtime.journal.kinds import CheckpointCreated, VerificationFailed, VerificationPassed
+from runtime.policy.authorised import by_operator
+from runtime.sandbox import Cage
+
+from .commands import KEEP, standing
+from .outcome import Outcome, bounded
+from .session import Session
+from .state import Pending
+from .trees import take, take_if_touched
+
+PER_COMMAND = 6000
+"""Characters of each command's output that the model sees."""
+
+
+class Evidence(NamedTuple):
+    """What the commands did. `reason` is empty where all of them passed."""
+
+    commands: list[dict[str, Any]]
+    text: str
+    reason: str
+    outputs: list[ArtifactFact]
+
+
+class Aftermath(NamedTuple):
+    """What the commands left in the worktree: tracked files that they changed, with the new
+    tree, and new files that they made."""
+
+    moved: CheckpointCreated | None
+    touched: list[str]
+    made: list[str]
+
+
+def verify(session: Session, pending: Pending) -> Outcome:
+    """Run the verification on the present tree. Only a pass of all commands closes the debt.
+
+    Raises `Refused` naming a nested repository or what git cannot take in.
+    """
+    session.space.check_nested()
+    if before := take_if_touched(session, pending.action):
+        session.append([before])
+    tree = session.state.tree
+    session.space.renew_links()
+    evidence = run_all(session, session.cage)
+    after = _look_after(session, pending, tree)
+    reason = evidence.reason
+    if after.touched and not reason:
+        reason = f"The verification changed tracked files: {', '.join(after.touched[:10])}"
+    ended = _ended(pending, tree, evidence, reason, after.made)
+    said = f"{'FAILED: ' + reason if reason else 'PASSED'}\n{evidence.text}"
+    if after.made:
+        said += f"\nNew files that it made are left out of the delivery: {', '.join(after.made[:20])}"
+    shown, cut = bounded(said)
+    events: list[Payload] = [after.moved, ended] if after.moved else [ended]
+    return Outcome(not reason, shown, cut=cut, artifacts=evidence.outputs, events=events)
+
+
+def _ended(
+    pending: Pending, tree: str, evidence: Evidence, reason: str, made: list[str]
+) -> Payload:
+    if reason:
+        return VerificationFailed(
+            action=pending.action,
+            tree=tree,
+            commands=evidence.commands,
+            reason=reason,
+            left_out=made,
+        )
+    return VerificationPassed(
+        action=pending.action, tree=tree, commands=evidence.commands, left_out=made
+    )
+
+
+def run_all(session: Session, cage: Cage) -> Evidence:
+    """The configured commands in order, until one does not pass."""
+    commands: list[dict[str, Any]] = []
+    texts: list[str] = []
+    outputs: list[ArtifactFact] = []
+    reason = ""
+    for argv in session.state.verification:
+        command = by_operator(Exec(argv[0], tuple(argv[1:])), "verification")
+        result = cage.run(command, cancel=session.cancel, keep=KEEP)
+        output = result.text("stdout") + result.text("stderr")
+        shown, _ = bounded(output, PER_COMMAND)
+        texts.append(f"$ {' '.join(argv)}\n{standing(result)}\n{shown}")
+        entry: dict[str, Any] = {
+            "argv": list(argv),
+            "status": result.status,
+            "signal": result.signal,
+            "timed_out": result.timed_out,
+            "duration_ms": result.duration_ms,
+            "output_sha256": sha256(output.encode()),
+            "output_size": result.stdout_bytes + result.stderr_bytes,
+        }
+        if output and session.workspace.retention != "none":
+            fact = artifacts.keep_text(output, f"verification {' '.join(argv)}"[:255], "evidence")
+            outputs.append(fact)
+            entry["output"] = fact.sha256
+        commands.append(entry)
+        if not result.ok:
+            reason = f"`{' '.join(argv)}`: {standing(result)}"
+            break
+    return Evidence(commands, "\n".join(texts), reason, outputs)
+
+
+def _look_after(session: Session, pending: Pending, tree: str) -> Aftermath:
+    space, state = session.space, session.state
+    if not space.changed(session.seen):
+        return Aftermath(None, [], [])
+    moved = take(session, pending.action, state.left_out)
+    if moved is None:
+        return Aftermath(None, [], [])
+    changes = space.changed_files(tree, moved.tree)
+    touched = [path for letter, path in changes if letter != "A"]
+    made = [path for letter, path in changes if letter == "A"]
+    if not made:
+        return Aftermath(moved, touched, [])
+    kept = take(session, pending.action, state.left_out | set(made))
+    return Aftermath(kept, touched, made)

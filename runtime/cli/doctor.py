@@ -1,0 +1,34 @@
+"""Is this machine fit?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import output
+
+
+def add(commands: Any) -> None:
+    """Register the command of this module."""
+    commands.add_parser("doctor", help="is this machine fit to execute runs?").set_defaults(
+        call=_doctor
+    )
+
+
+def _doctor(call: Any) -> int:
+    from runtime.worker import doctor
+
+    rows = doctor.table()
+    bad = [row for row in rows if row.required and not row.ok]
+    if call.json:
+        output.document(
+            {
+                "ok": not bad,
+                "checks": [row._asdict() for row in rows],
+            }
+        )
+        return 1 if bad else 0
+    output.table(["ok" if row.ok else "FAULT", row.name, row.detail] for row in rows)
+    for row in rows:
+        if not row.ok and row.remedy:
+            output.note(f"{row.name}: {row.remedy}")
+    return 1 if bad else 0

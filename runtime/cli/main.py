@@ -1,0 +1,79 @@
+"""Parses a command line and calls the command."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from runtime.core.errors import NotYet
+from runtime.models import User
+from runtime.people import service as people
+
+from . import approvals, deciding, doctor, journal, persons, policy, running, sandbox, workspaces
+
+GROUPS = (
+    running,
+    approvals,
+    journal,
+    policy,
+    workspaces,
+    persons,
+    sandbox,
+    doctor,
+    deciding,
+)
+NOT_YET = ("app-server", "acp", "fork", "apply", "checkpoints")
+
+
+@dataclass
+class Call:
+    """One command: its options, who acts, and whether JSON is wanted."""
+
+    options: argparse.Namespace
+    as_user: str | None
+    json: bool
+
+    @cached_property
+    def user(self) -> User:
+        """The person who acts. Raises `NotFound`."""
+        return people.get(self.as_user) if self.as_user else people.default_user()
+
+
+def run(argv: list[str], as_user: str | None, json: bool) -> int:
+    """Run a command and return its exit code. Raises the errors of `runtime.core.errors`."""
+    parser = _parser()
+    try:
+        options = parser.parse_args(argv)
+    except SystemExit as end:
+        return int(end.code or 0)
+    call: Callable[[Any], int] = options.call
+    return call(Call(options, as_user, json))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="m31a",
+        description="Runs coding agents the way a careful company wants them run.",
+        epilog="--json (machine-readable answer) and --as USER are accepted anywhere.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name in ("up", "web", "cluster", "reconcile"):
+        # Started by the entry point itself, before Django is loaded; here for the help.
+        commands.add_parser(name, help="see `m31a up --help`" if name == "up" else "part of up")
+    for group in GROUPS:
+        group.add(commands)
+    for name in NOT_YET:
+        later = commands.add_parser(name, help="not built yet", prefix_chars="\0")
+        later.add_argument("rest", nargs="*")
+        later.set_defaults(call=_not_yet(name))
+    return parser
+
+
+def _not_yet(name: str) -> Callable[[Any], int]:
+    def call(_: Any) -> int:
+        raise NotYet(f"m31a {name} is not built yet.")
+
+    return call

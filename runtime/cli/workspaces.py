@@ -1,0 +1,72 @@
+"""Commands about workspaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime import runs
+from runtime.models import Workspace
+from runtime.workspaces.registry import advice
+
+from . import output
+
+
+def add(commands: Any) -> None:
+    """Register the commands of this module."""
+    workspace = commands.add_parser("workspace", help="register and list workspaces")
+    which = workspace.add_subparsers(required=True, metavar="add|list")
+    new = which.add_parser("add", help="register a directory")
+    new.add_argument("name")
+    new.add_argument("path")
+    new.add_argument("--verify", action="append", default=[], metavar="CMD")
+    new.add_argument("--allow", action="append", default=[], metavar="PROGRAM")
+    new.add_argument("--allow-only", action="append", default=[], metavar="PROGRAM")
+    new.add_argument("--env", action="append", default=[], metavar="DIR")
+    new.add_argument("--retention", default="redacted")
+    new.set_defaults(call=_add)
+    which.add_parser("list", help="all of them").set_defaults(call=_list)
+
+
+def _add(call: Any) -> int:
+    options = call.options
+    workspace = runs.register_workspace(
+        options.name,
+        options.path,
+        by=call.user,
+        verify=options.verify,
+        allow=options.allow,
+        allow_only=options.allow_only,
+        env=options.env,
+        retention=options.retention,
+    )
+    for warning in advice(workspace.root, workspace.is_git, workspace.verify):
+        output.note(f"Warning: {warning}")
+    if call.json:
+        output.document(_document(workspace))
+    else:
+        output.text(f"Registered {workspace.name}: {workspace.root}")
+    return 0
+
+
+def _list(call: Any) -> int:
+    rows = list(Workspace.objects.order_by("name"))
+    if call.json:
+        output.document([_document(row) for row in rows])
+    elif rows:
+        output.table([row.name, row.root, f"{len(row.verify)} verification"] for row in rows)
+    else:
+        output.text("No workspaces yet. `m31a workspace add NAME PATH` registers one.")
+    return 0
+
+
+def _document(workspace: Workspace) -> dict[str, Any]:
+    return {
+        "name": workspace.name,
+        "root": workspace.root,
+        "is_git": workspace.is_git,
+        "allowed": sorted(workspace.allowed),
+        "verify": workspace.verify,
+        "environments": workspace.environments,
+        "remotes": workspace.remotes,
+        "retention": workspace.retention,
+    }

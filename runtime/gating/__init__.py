@@ -1,0 +1,6 @@
+"""The only builder of the gate's context, for every door: worker, command line and pages."""
+
+from .context import Subject, decide
+from .dry import check
+
+__all__ = ["Subject", "check", "decide"]

@@ -1,0 +1,82 @@
+"""From a task and its workspace to the gate's verdict on one action."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from runtime.policy import (
+    ApprovalFact,
+    Context,
+    GrantFact,
+    Look,
+    Request,
+    Verdict,
+    Which,
+    gate,
+)
+
+from . import grants
+
+AGENT_HOME = "/home/agent"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """On whose behalf and where: everything that stays the same for a task while it is held."""
+
+    run: str
+    task: str
+    role: str
+    kind: str
+    mode: str
+    workspace: str
+    root: str
+    allowed: frozenset[str]
+    remotes: Mapping[str, str]
+    write_paths: tuple[str, ...]
+    look: Look
+    which: Which
+    verification_inputs: tuple[str, ...] = ()
+    home: str = AGENT_HOME
+
+
+def decide(
+    subject: Subject,
+    raw: object,
+    *,
+    tree: str,
+    now: datetime,
+    approval: ApprovalFact | None = None,
+    audit: Literal["journal", "dry run"] = "journal",
+    live: tuple[GrantFact, ...] | None = None,
+) -> Verdict:
+    """The gate's verdict on a raw action. `approval` is the one that is being consumed."""
+    if live is None:
+        live = grants.live(subject.task, subject.run, subject.workspace, now)
+    request = Request(
+        action=raw,
+        run=subject.run,
+        task=subject.task,
+        role=subject.role,
+        kind=subject.kind,
+        mode=subject.mode,
+        workspace=subject.workspace,
+    )
+    context = Context(
+        root=subject.root,
+        home=subject.home,
+        write_paths=subject.write_paths,
+        allowed=subject.allowed,
+        look=subject.look,
+        which=subject.which,
+        remotes=subject.remotes,
+        verification_inputs=subject.verification_inputs,
+        grants=live,
+        approval=approval,
+        tree=tree,
+        audit=audit,
+    )
+    return gate(request, context)

@@ -1,0 +1,20 @@
+"""What people do with runs: submit, cancel, retry, read. Each wish is one call from every door."""
+
+from .cancelling import cancel
+from .reading import diff, report, status, summaries
+from .registering import register_workspace
+from .retrying import retry
+from .submitting import Submission, Submitted, submit
+
+__all__ = [
+    "Submission",
+    "Submitted",
+    "cancel",
+    "diff",
+    "register_workspace",
+    "report",
+    "retry",
+    "status",
+    "submit",
+    "summaries",
+]

@@ -1,0 +1,282 @@
+"""Every projection of a run, computed from its events alone. Pure.
+
+What the journal does not hold (renewals of leases, times of stored references) is not computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.core import canonical
+from runtime.journal.draft import moved
+from runtime.journal.rows import EventRow
+from runtime.workflow.states import run_state
+
+Fields = dict[str, Any]
+
+
+@dataclass
+class Projections:
+    """Rows by id; traces and decisions by event number, artifacts as a set of facts."""
+
+    run: Fields = field(default_factory=dict)
+    tasks: dict[str, Fields] = field(default_factory=dict)
+    approvals: dict[str, Fields] = field(default_factory=dict)
+    grants: dict[str, Fields] = field(default_factory=dict)
+    traces: dict[int, Fields] = field(default_factory=dict)
+    decisions: dict[int, Fields] = field(default_factory=dict)
+    artifacts: set[tuple[str, str, str, str, int]] = field(default_factory=set)
+    """Action, SHA-256, name, kind, size in bytes."""
+
+
+def fold(events: Iterable[EventRow]) -> Projections:
+    """The projections after events, each with its payload whole where `card` was moved out."""
+    made = Projections()
+    for event in events:
+        rule = _RULES.get(event.type)
+        if rule is not None:
+            rule(made, event)
+        _references(made, event)
+        made.run["event_seq"], made.run["head_hash"] = event.seq, event.hash
+    if made.tasks and made.run.get("state") in (None, "running", "waiting", "planning"):
+        made.run["state"] = str(
+            run_state(
+                [task["state"] for task in made.tasks.values()],
+                cancel_requested=made.run["cancel_requested"],
+                unhandled_failure=False,
+            )
+        )
+    return made
+
+
+def _references(made: Projections, event: EventRow) -> None:
+    action = str(event.payload.get("action", ""))
+    for name, digest, size in moved(event.payload):
+        made.artifacts.add((action, digest, f"{event.type} {name}", "event", size))
+    facts = event.payload.get("artifacts", [])
+    left = event.payload.get("left")
+    for fact in [*(facts if isinstance(facts, list) else []), *([left] if left else [])]:
+        made.artifacts.add((action, fact["sha256"], fact["name"], fact["kind"], fact["size"]))
+
+
+def _submitted(made: Projections, event: EventRow) -> None:
+    p = event.payload
+    copied = (
+        "objective",
+        "workflow",
+        "provider",
+        "script",
+        "mode",
+        "require_edit",
+        "max_steps",
+        "max_attempts",
+        "submitted_by",
+        "base",
+    )
+    made.run.update({name: p[name] for name in copied if name in p})
+    made.run.update(
+        workspace=p["workspace"],
+        key=p.get("key"),
+        uid=p.get("uid"),
+        created_at=event.at,
+        cancel_requested=False,
+        generation=0,
+        reason="",
+        steps=0,
+        input_tokens=0,
+        output_tokens=0,
+        ended_at=None,
+        state="running",
+    )
+    for task in p["tasks"]:
+        made.tasks[task["task"]] = {
+            "key": task["key"],
+            "kind": task["kind"],
+            "role": task["role"],
+            "state": "blocked",
+            "reason": "",
+            "attempt": 0,
+            "fence": 0,
+            "fresh_attempt": True,
+            "crashes": 0,
+            "steps": 0,
+            "owner": "",
+        }
+
+
+def _moves(state: str, **more: Any) -> Callable[[Projections, EventRow], None]:
+    def rule(made: Projections, event: EventRow) -> None:
+        made.tasks[str(event.task)].update(state=state, **more)
+
+    return rule
+
+
+def _claimed(made: Projections, event: EventRow) -> None:
+    made.tasks[str(event.task)].update(
+        state="running",
+        attempt=event.attempt,
+        fence=event.fence,
+        fresh_attempt=False,
+        owner=event.payload["owner"],
+    )
+
+
+def _lease_expired(made: Projections, event: EventRow) -> None:
+    made.tasks[str(event.task)].update(crashes=event.payload["crashes"], fresh_attempt=True)
+
+
+def _task_failed(made: Projections, event: EventRow) -> None:
+    made.tasks[str(event.task)].update(state="failed", reason=event.payload["reason"])
+
+
+def _task_retried(made: Projections, event: EventRow) -> None:
+    task = made.tasks[str(event.task)]
+    again = "ready" if task["state"] == "failed" else "blocked"
+    task.update(state=again, reason="", fresh_attempt=True, steps=0)
+
+
+def _message(made: Projections, event: EventRow) -> None:
+    made.tasks[str(event.task)]["steps"] += 1
+    made.run["steps"] += 1
+    made.run["input_tokens"] += event.payload["input_tokens"]
+    made.run["output_tokens"] += event.payload["output_tokens"]
+
+
+def _ended(state: str) -> Callable[[Projections, EventRow], None]:
+    def rule(made: Projections, event: EventRow) -> None:
+        reason = "cancelled" if state == "cancelled" else event.payload.get("reason", "")
+        made.run.update(state=state, reason=reason, ended_at=event.at)
+
+    return rule
+
+
+def _cancel_requested(made: Projections, event: EventRow) -> None:
+    made.run["cancel_requested"] = True
+
+
+def _run_retried(made: Projections, event: EventRow) -> None:
+    made.run.update(
+        state="running",
+        reason="",
+        ended_at=None,
+        generation=event.payload["generation"],
+        max_attempts=event.payload["max_attempts"],
+    )
+
+
+def _requested(made: Projections, event: EventRow) -> None:
+    p = event.payload
+    made.approvals[p["approval"]] = {
+        "task": event.task,
+        "kind": "question" if p["kind"] == "ask_human" else "action",
+        "action": p["action"],
+        "action_kind": p["kind"],
+        "decision": p["decision"],
+        "rule": p["rule"],
+        "risk": p["risk"],
+        "key": p["key"],
+        "digest": p["digest"],
+        "card": p["card"],
+        "state": "pending",
+        "submitted_by": made.run["submitted_by"],
+        "requested_at": event.at,
+        "expires_at": p["expires_at"],
+        "decided_by": None,
+        "decided_at": None,
+        "comment": "",
+        "scope": "once",
+        "consumed_fence": 0,
+    }
+
+
+def _answered(state: str) -> Callable[[Projections, EventRow], None]:
+    def rule(made: Projections, event: EventRow) -> None:
+        p = event.payload
+        made.approvals[p["approval"]].update(
+            state=state,
+            decided_by=event.actor.removeprefix("user:"),
+            decided_at=event.at,
+            comment=p.get("comment", ""),
+            scope=p.get("scope", "once"),
+        )
+
+    return rule
+
+
+def _left(state: str) -> Callable[[Projections, EventRow], None]:
+    def rule(made: Projections, event: EventRow) -> None:
+        made.approvals[event.payload["approval"]]["state"] = state
+
+    return rule
+
+
+def _consumed(made: Projections, event: EventRow) -> None:
+    made.approvals[event.payload["approval"]]["consumed_fence"] = event.fence
+
+
+def _granted(made: Projections, event: EventRow) -> None:
+    p = event.payload
+    made.grants[p["grant"]] = {
+        "key": p["key"],
+        "scope": p["scope"],
+        "subject": p["subject"],
+        "lifts": p["lifts"],
+        "approval": p["approval"],
+        "granted_by": event.actor.removeprefix("user:"),
+        "granted_at": event.at,
+        "expires_at": p.get("expires_at"),
+    }
+
+
+def _decided(made: Projections, event: EventRow) -> None:
+    copied = ("action", "kind", "decision", "rule", "source", "key")
+    made.decisions[event.seq] = {
+        **{name: event.payload[name] for name in copied},
+        "task": event.task,
+    }
+
+
+def _completed(made: Projections, event: EventRow) -> None:
+    trace = event.payload.get("trace")
+    if trace is not None:
+        made.traces[event.seq] = {
+            **trace,
+            "sandbox": canonical.text(trace["sandbox"]),
+            "task": event.task,
+            "attempt": event.attempt,
+            "action": event.payload["action"],
+        }
+
+
+_RULES: dict[str, Callable[[Projections, EventRow], None]] = {
+    "run.submitted": _submitted,
+    "run.cancel_requested": _cancel_requested,
+    "run.retried": _run_retried,
+    "run.succeeded": _ended("succeeded"),
+    "run.failed": _ended("failed"),
+    "run.cancelled": _ended("cancelled"),
+    "task.ready": _moves("ready"),
+    "task.claimed": _claimed,
+    "task.released": _moves("ready", fresh_attempt=False),
+    "task.waiting": _moves("waiting", fresh_attempt=False),
+    "task.lease_expired": _lease_expired,
+    "task.cancelling": _moves("cancelling"),
+    "task.cancelled": _moves("cancelled"),
+    "task.succeeded": _moves("succeeded"),
+    "task.failed": _task_failed,
+    "task.skipped": _moves("skipped"),
+    "task.retried": _task_retried,
+    "message.completed": _message,
+    "approval.requested": _requested,
+    "approval.approved": _answered("approved"),
+    "approval.denied": _answered("denied"),
+    "approval.expired": _left("expired"),
+    "approval.cancelled": _left("cancelled"),
+    "approval.superseded": _left("superseded"),
+    "approval.consumed": _consumed,
+    "grant.created": _granted,
+    "policy.decided": _decided,
+    "action.completed": _completed,
+}

@@ -1,0 +1,135 @@
+"""What there is to know about a run, without changing anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from runtime import blobs
+from runtime.core import canonical
+from runtime.core.errors import NotFound
+from runtime.journal.draft import whole
+from runtime.journal.kinds import REGISTRY
+from runtime.models import Approval, Artifact, Event, Run, Task
+from runtime.workspaces.space import RunSpace
+
+MAX_LISTED = 200
+
+
+def get(run_id: str) -> Run:
+    """The run. Raises `NotFound`."""
+    run = Run.objects.filter(pk=run_id).exclude(pk="system").select_related("workspace").first()
+    if run is None:
+        raise NotFound(f"There is no run {run_id}.", remedy="`m31a status` lists the runs.")
+    return run
+
+
+def status(run_id: str) -> dict[str, Any]:
+    """State of a run, its tasks and its open questions."""
+    return _document(get(run_id))
+
+
+def summaries(limit: int = MAX_LISTED) -> list[dict[str, Any]]:
+    """The newest runs, each as `status` gives it."""
+    runs = Run.objects.exclude(pk="system").order_by("-created_at", "-id")[:limit]
+    return [_document(run) for run in runs]
+
+
+def _document(run: Run) -> dict[str, Any]:
+    tasks = Task.objects.filter(run=run).order_by("id")
+    pending = Approval.objects.filter(run=run, state=Approval.State.PENDING).order_by("id")
+    return {
+        "run": run.pk,
+        "state": run.state,
+        "reason": run.reason,
+        "tasks": [
+            {"task": task.pk, "kind": task.kind, "state": task.state, "attempt": task.attempt}
+            for task in tasks
+        ],
+        "approvals": list(pending.values_list("pk", flat=True)),
+    }
+
+
+def space_of(run: Run) -> RunSpace:
+    """The files of a run. Raises `NotFound` where they were removed."""
+    if run.workspace is None:
+        raise NotFound(f"Run {run.pk} has no workspace.")
+    space = RunSpace(settings.M31A.DATA_DIR / "runs" / run.pk, run.workspace, run.uid)
+    if not space.exists():
+        raise NotFound(
+            f"The files of run {run.pk} are not here any more.",
+            remedy="Its patch is an artifact, if it delivered.",
+        )
+    return space
+
+
+def trees(run: Run) -> tuple[str, str]:
+    """The tree that the run began with, and the last one known."""
+    first = _payload(run, "run.submitted")
+    last = _payload(run, "checkpoint.created")
+    if first is None:
+        raise NotFound(f"Run {run.pk} was not submitted.")
+    return first["tree"], last["tree"] if last else first["tree"]
+
+
+def _payload(run: Run, type_: str) -> dict[str, Any] | None:
+    row = Event.objects.filter(run=run.pk, type=type_).order_by("-seq").first()
+    if row is None:
+        return None
+    payload: dict[str, Any] = canonical.decode(row.payload)
+    return payload
+
+
+def diff(run_id: str, path: str | None = None) -> str:
+    """What the run has changed so far, as a unified diff."""
+    run = get(run_id)
+    before, after = trees(run)
+    return space_of(run).diff(before, after, path) if before != after else ""
+
+
+def report(run_id: str) -> dict[str, Any]:
+    """What came of a run: the delivery, its evidence and who allowed what."""
+    run = get(run_id)
+    delivery = _payload(run, "delivery.completed")
+    evidence = _last_verification(run)
+    answered = Approval.objects.filter(run=run).order_by("id")
+    return {
+        **_document(run),
+        "objective": run.objective,
+        "workspace": run.workspace.name if run.workspace else "",
+        "base": run.base,
+        "steps": run.steps,
+        "input_tokens": run.input_tokens,
+        "output_tokens": run.output_tokens,
+        "delivery": delivery,
+        "report": canonical.decode(blobs.get(delivery["report"])) if delivery else None,
+        "verification": evidence,
+        "decisions": [
+            {
+                "approval": approval.pk,
+                "action": approval.action_kind,
+                "decision": approval.decision,
+                "rule": approval.rule,
+                "state": approval.state,
+                "by": approval.decided_by,
+                "comment": approval.comment,
+            }
+            for approval in answered
+        ],
+        "artifacts": Artifact.objects.filter(run=run).count(),
+    }
+
+
+def _last_verification(run: Run) -> dict[str, Any] | None:
+    row = (
+        Event.objects.filter(
+            run=run.pk, type__in=["verification.passed", "verification.failed"]
+        )
+        .order_by("-seq")
+        .first()
+    )
+    if row is None:
+        return None
+    payload = whole(canonical.decode(row.payload), REGISTRY.get(row.type))
+    return {"passed": row.type == "verification.passed", "seq": row.seq, **payload}

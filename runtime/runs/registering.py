@@ -1,0 +1,67 @@
+"""Registering a workspace: proven first, then a row and an event of the system's chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.core.errors import BadInput, Refused
+from runtime.journal.append import now
+from runtime.journal.book import open_system
+from runtime.journal.kinds import WorkspaceRegistered
+from runtime.models import User, Workspace
+from runtime.workspaces.registry import prepare
+
+
+def register_workspace(
+    name: str,
+    path: str,
+    *,
+    by: User,
+    verify: Sequence[str] = (),
+    allow: Sequence[str] = (),
+    allow_only: Sequence[str] = (),
+    env: Sequence[str] = (),
+    retention: str = "redacted",
+) -> Workspace:
+    """Register a directory. Raises `BadInput` naming the field; nothing is registered then."""
+    if not by.has_perm("runtime.manage_workspaces"):
+        raise Refused(
+            f"{by.get_username()} may not register workspaces.",
+            remedy="`m31a user add NAME --role admin` gives that right.",
+        )
+    _check_free(name)
+    values = prepare(
+        name,
+        path,
+        verify=list(verify),
+        allow=list(allow),
+        allow_only=list(allow_only),
+        env=list(env),
+        retention=retention,
+    )
+    with open_system() as book:
+        _check_free(name)
+        workspace = Workspace.objects.create(
+            **values, created_at=now(), created_by=by.get_username()
+        )
+        event = WorkspaceRegistered(
+            name=workspace.name,
+            root=workspace.root,
+            is_git=workspace.is_git,
+            allowed=sorted(workspace.allowed),
+            verify=workspace.verify,
+            environments=workspace.environments,
+            remotes=workspace.remotes,
+            retention=workspace.retention,
+        )
+        book.append(event, actor=f"user:{by.get_username()}")
+    return workspace
+
+
+def _check_free(name: str) -> None:
+    if Workspace.objects.filter(name=name).exists():
+        raise BadInput(
+            f"name: a workspace {name!r} is registered already.",
+            remedy="Take another name; `m31a workspace list` shows them.",
+            field="name",
+        )

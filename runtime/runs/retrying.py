@@ -1,0 +1,68 @@
+"""Another try at a failed run, asked for by a person and bounded by them."""
+
+from __future__ import annotations
+
+from runtime.core.errors import BadInput, Refused
+from runtime.journal.book import open_run
+from runtime.journal.kinds import RunRetried, TaskRetried
+from runtime.models import Dependency, Run, Task, User
+from runtime.tasks import moves
+
+from .cancelling import check_owner
+from .submitting import MAX_ATTEMPTS
+
+
+def retry(run_id: str, by: User, max_attempts: int | None = None) -> Run:
+    """Make the failed tasks of a run ready again; what was skipped for them follows.
+
+    Raises `NotFound`, `BadInput`, and `Refused` for a run that has not failed or whose attempts
+    are used up; nothing is written then.
+    """
+    if max_attempts is not None and not 1 <= max_attempts <= MAX_ATTEMPTS:
+        raise BadInput(
+            f"max_attempts: {max_attempts} is out of bounds.",
+            remedy=f"Use 1 to {MAX_ATTEMPTS}.",
+            field="max_attempts",
+        )
+    actor = f"user:{by.get_username()}"
+    with open_run(run_id) as book:
+        run = book.run
+        check_owner(run, by, "retry")
+        bound = max_attempts if max_attempts is not None else run.max_attempts
+        if run.state != "failed":
+            raise Refused(
+                f"The run is {run.state}; only a failed run can be retried.",
+                remedy="Submit a new run instead.",
+            )
+        failed = list(Task.objects.select_for_update().filter(run=run, state="failed"))
+        for task in failed:
+            if task.attempt >= bound:
+                raise Refused(
+                    f"{task.attempt} of {bound} attempts are used.",
+                    remedy="Give a higher --max-attempts if another try is wanted.",
+                )
+        generation = run.generation + 1
+        book.append(RunRetried(generation=generation, max_attempts=bound), actor=actor)
+        book.set(
+            state="running",
+            reason="",
+            ended_at=None,
+            generation=generation,
+            max_attempts=bound,
+        )
+        for task in failed:
+            moves.move(
+                book,
+                task,
+                "ready",
+                TaskRetried(),
+                actor=actor,
+                fresh_attempt=True,
+                available_at=book.at,
+                reason="",
+                steps=0,
+            )
+        for task in Task.objects.select_for_update().filter(run=run, state="skipped"):
+            Dependency.objects.filter(child=task).update(satisfied=False)
+            moves.move(book, task, "blocked", TaskRetried(), actor=actor)
+    return book.run

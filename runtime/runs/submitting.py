@@ -1,0 +1,246 @@
+"""Handing over an objective: checked whole, then written in one transaction."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import IntegrityError
+
+from runtime import blobs, tasks
+from runtime.core.errors import BadInput, NotFound, NotYet, Refused
+from runtime.journal.append import new_id, now
+from runtime.journal.book import new_run
+from runtime.journal.kinds import RunSubmitted, TaskReady
+from runtime.models import Artifact, Run, Task, User, Workspace
+from runtime.policy import MODES
+from runtime.providers import check_script, configured, load
+from runtime.sandbox import pick_uid
+from runtime.workspaces.space import RunSpace
+
+MAX_OBJECTIVE = 20_000
+MAX_STEPS = 10_000
+MAX_ATTEMPTS = 100
+MAX_KEY = 200
+WORKFLOWS = ("single", "planned", "speculative")
+_LIVE = ("planning", "running", "waiting")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What somebody wants done. `script` holds the lines of a `scripted:` provider."""
+
+    workspace: str
+    objective: str
+    by: User
+    provider: str = ""
+    script: bytes | None = None
+    mode: str = "assisted"
+    require_edit: bool = False
+    max_steps: int = 100
+    max_attempts: int = 3
+    key: str | None = None
+    workflow: str = "single"
+
+
+class Submitted(NamedTuple):
+    """The run, whether it is new, and what the person should know."""
+
+    run: Run
+    created: bool
+    warnings: tuple[str, ...]
+
+
+def submit(wish: Submission) -> Submitted:
+    """Write a run that is ready to be worked on.
+
+    The same key again returns the first run and writes nothing. Raises `BadInput` naming the
+    field, `NotFound`, `NotYet`, or `Refused` where a right is missing; nothing is left then.
+    """
+    if not wish.by.has_perm("runtime.submit_run"):
+        raise Refused(
+            f"{wish.by.get_username()} may not submit runs.",
+            remedy="`m31a user add NAME --role submitter` gives that right.",
+        )
+    _check(wish)
+    if wish.key is not None and (first := _earlier(wish.key)):
+        return first
+    workspace = Workspace.objects.filter(name=wish.workspace).first()
+    if workspace is None:
+        raise NotFound(
+            f"workspace: there is none called {wish.workspace!r}.",
+            remedy="`m31a workspace list` shows them; `m31a workspace add` registers one.",
+            field="workspace",
+        )
+    provider = _provider(wish)
+    return _create(wish, workspace, provider)
+
+
+def _check(wish: Submission) -> None:
+    objective = wish.objective.strip()
+    if not objective or len(objective) > MAX_OBJECTIVE:
+        raise BadInput(
+            f"objective: it has {len(objective)} characters.",
+            remedy=f"Say what is to be done, in 1 to {MAX_OBJECTIVE} characters.",
+            field="objective",
+        )
+    if wish.mode not in MODES:
+        raise BadInput(
+            f"mode: {wish.mode!r} is none.", remedy=f"Use {', '.join(MODES)}.", field="mode"
+        )
+    for field, value, most in (
+        ("max_steps", wish.max_steps, MAX_STEPS),
+        ("max_attempts", wish.max_attempts, MAX_ATTEMPTS),
+    ):
+        if not 1 <= value <= most:
+            raise BadInput(
+                f"{field}: {value} is out of bounds.", remedy=f"Use 1 to {most}.", field=field
+            )
+    if wish.key is not None and not 1 <= len(wish.key) <= MAX_KEY:
+        raise BadInput(
+            f"key: it has {len(wish.key)} characters.",
+            remedy=f"Use 1 to {MAX_KEY}.",
+            field="key",
+        )
+    if wish.workflow != "single":
+        raise NotYet(
+            f"workflow: {wish.workflow!r} is not built yet.", remedy="Use single.", field="workflow"
+        )
+
+
+def _earlier(key: str) -> Submitted | None:
+    run = Run.objects.filter(key=key).first()
+    return None if run is None else Submitted(run, False, ())
+
+
+def _provider(wish: Submission) -> str:
+    """The provider's spec, proven to be usable with the present settings."""
+    spec = wish.provider or configured(os.environ) or ""
+    if not spec:
+        raise BadInput(
+            "provider: none is configured.",
+            remedy=(
+                "Set M31A_PROVIDER, for instance to openai:MODEL with OPENAI_BASE_URL "
+                "(and OPENAI_API_KEY where it is needed), or give --provider."
+            ),
+            field="provider",
+        )
+    if wish.script is not None:
+        check_script(wish.script)
+    load(spec, script=wish.script, env=os.environ)
+    return spec
+
+
+def _create(wish: Submission, workspace: Workspace, provider: str) -> Submitted:
+    run = Run(
+        id=new_id(),
+        workspace=workspace,
+        objective=wish.objective.strip(),
+        workflow=wish.workflow,
+        provider=provider,
+        script=blobs.put(wish.script) if wish.script is not None else "",
+        mode=wish.mode,
+        require_edit=wish.require_edit,
+        max_steps=wish.max_steps,
+        max_attempts=wish.max_attempts,
+        state="running",
+        submitted_by=wish.by.get_username(),
+        key=wish.key,
+        uid=pick_uid(_taken()),
+        created_at=now(),
+    )
+    space = RunSpace(settings.M31A.DATA_DIR / "runs" / run.pk, workspace, run.uid)
+    run.base, uncommitted, left_out = space.create(run.pk)
+    warnings = _warnings(workspace, uncommitted, left_out)
+    try:
+        _write(run, wish, workspace, space, uncommitted, left_out, warnings)
+    except IntegrityError:
+        space.remove()
+        if wish.key is not None and (first := _earlier(wish.key)):
+            return first
+        raise
+    except BaseException:
+        space.remove()
+        raise
+    return Submitted(run, True, warnings)
+
+
+def _taken() -> set[int]:
+    live = Run.objects.filter(state__in=_LIVE, uid__isnull=False)
+    return {int(uid) for uid in live.values_list("uid", flat=True) if uid is not None}
+
+
+def _warnings(workspace: Workspace, uncommitted: int, left_out: list[str]) -> tuple[str, ...]:
+    warnings = []
+    if uncommitted:
+        count = "Some" if uncommitted < 0 else str(uncommitted)
+        warnings.append(
+            f"{count} uncommitted files of {workspace.root} are not part of the run: "
+            "it starts from the last commit."
+        )
+    if left_out:
+        warnings.append(f"Nested repositories are left out: {', '.join(left_out[:10])}.")
+    if not workspace.verify:
+        warnings.append(
+            "No verification is configured: a run that changes something cannot finish."
+        )
+    return tuple(warnings)
+
+
+def _write(
+    run: Run,
+    wish: Submission,
+    workspace: Workspace,
+    space: RunSpace,
+    uncommitted: int,
+    left_out: list[str],
+    warnings: tuple[str, ...],
+) -> None:
+    actor = f"user:{run.submitted_by}"
+    task_id = new_id()
+    with new_run(run) as book:
+        task = Task.objects.create(
+            id=task_id,
+            run=run,
+            key="main",
+            kind="implementation",
+            role="implementer",
+            objective=run.objective,
+            state="ready",
+            available_at=book.at,
+        )
+        submitted = RunSubmitted(
+            objective=run.objective,
+            workspace=workspace.name,
+            workflow=run.workflow,
+            provider=run.provider,
+            script=run.script,
+            mode=run.mode,
+            require_edit=run.require_edit,
+            max_steps=run.max_steps,
+            max_attempts=run.max_attempts,
+            key=run.key,
+            submitted_by=run.submitted_by,
+            verification=workspace.verify,
+            uid=run.uid,
+            base=run.base,
+            tree=space.repository.objects.tree_of(run.base),
+            uncommitted=uncommitted,
+            left_out=left_out,
+            tasks=[{"task": task_id, "key": task.key, "kind": task.kind, "role": task.role}],
+            warnings=list(warnings),
+        )
+        book.append(submitted, actor=actor)
+        book.append(TaskReady(why="submitted"), actor=actor, task=task_id)
+        if run.script:
+            Artifact.objects.create(
+                run=run,
+                sha256=run.script,
+                name="script",
+                kind="script",
+                size=len(wish.script or b""),
+                created_at=book.at,
+            )
+        tasks.enqueue(task_id)
