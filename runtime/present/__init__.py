@@ -1,0 +1,1 @@
+"""From records to what a person sees: view models and HTML fragments. No queries, no rules."""

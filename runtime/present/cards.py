@@ -1,0 +1,171 @@
+"""The card of a question: everything that a person must see before they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from runtime.models import Approval
+
+from . import actions, badges, diffs, html, stages, text, units
+from .events.approval import SCOPES
+
+LONG = 26
+"""Lines from which on the card says how long the action is."""
+
+
+def view(approval: Approval, card: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The card as blocks. Every text in it is escaped, every hidden character a mark."""
+    action = card.get("action")
+    body: dict[str, Any] = action if isinstance(action, dict) else {}
+    question = approval.kind == Approval.Kind.QUESTION
+    marks = hidden(body)
+    return {
+        "id": approval.pk,
+        "run": approval.run_id,
+        "kind": approval.kind,
+        "is_question": question,
+        "sentence": _sentence(approval, card, body),
+        "question": html.prose(str(card.get("question") or body.get("question") or "")),
+        "decision": badges.decision(approval.decision),
+        "risk": badges.risk(str(card.get("risk") or approval.risk)),
+        "state": approval.state,
+        "badge": badges.state(approval.state),
+        "pending": approval.state == Approval.State.PENDING,
+        "digest": approval.digest,
+        "whole": html.EMPTY if question else actions.whole(approval.action_kind, body),
+        "length": length(body),
+        "hidden": [text.plain(mark) for mark in marks],
+        "diff": diffs.render(str(card["diff"])) if card.get("diff") else html.EMPTY,
+        "reason": text.visible(str(card.get("reason") or "")),
+        "rule": html.code(str(card.get("rule") or approval.rule), 160),
+        "stages": stages.table(_list(card.get("stages"))),
+        "touches": touches(card),
+        "inputs": [text.visible(str(path)) for path in _list(card.get("verification_inputs"))],
+        "requested": units.ago(approval.requested_at, now),
+        "expires": units.ago(approval.expires_at, now),
+        "submitted_by": text.visible(approval.submitted_by),
+        "outcome": outcome(approval, now),
+        "next": next_step(approval),
+        "digest_id": html.short_id(approval.digest, "digest"),
+    }
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _sentence(
+    approval: Approval, card: Mapping[str, Any], body: Mapping[str, Any]
+) -> SafeString:
+    role = text.visible(str(card.get("role") or "the model"))
+    if approval.kind == Approval.Kind.QUESTION:
+        return format_html("{} asks a question", role)
+    return format_html("{} wants to {}", role, actions.sentence(approval.action_kind, body))
+
+
+def hidden(body: Mapping[str, Any]) -> list[str]:
+    """The kinds of hidden characters anywhere in an action."""
+    found: dict[str, None] = {}
+    for value in _strings(body):
+        found.update(dict.fromkeys(text.hidden(value)))
+    return list(found)
+
+
+def _strings(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+
+
+def length(body: Mapping[str, Any]) -> str:
+    """How long the action is, where it is long: a fold must not hide its meaning."""
+    longest = max((value.count("\n") + 1 for value in _strings(body)), default=0)
+    size = sum(len(value) for value in _strings(body))
+    if longest <= LONG and size <= 4000:
+        return ""
+    return f"{units.count(longest, 'line')}, {units.count(size, 'character')}. Read to the end."
+
+
+def touches(card: Mapping[str, Any]) -> SafeString:
+    """What it can reach: root, paths, effects, and how it would be confined."""
+    pairs: list[tuple[str, SafeString | str]] = [
+        ("workspace root", html.code(str(card["root"])) if card.get("root") else ""),
+        ("mode", text.visible(str(card.get("mode") or ""))),
+        ("paths", _codes(card.get("paths"))),
+        ("effects", text.visible(", ".join(str(item) for item in _list(card.get("effects"))))),
+    ]
+    sandbox = card.get("sandbox")
+    if isinstance(sandbox, dict):
+        for name, value in sorted(sandbox.items()):
+            pairs.append((f"sandbox {name.replace('_', ' ')}", text.visible(_plain(value))))
+    return html.facts(pairs)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value) or "none"
+    return str(value)
+
+
+def _codes(value: Any) -> SafeString | str:
+    paths = _list(value)
+    if not paths:
+        return ""
+    shown = format_html_join(", ", "{}", ((html.code(str(path)),) for path in paths[:40]))
+    if len(paths) > 40:
+        return format_html("{} and {} more", shown, len(paths) - 40)
+    return shown
+
+
+def outcome(approval: Approval, now: datetime) -> SafeString:
+    """How a settled question ended: who, when, how far, and what they wrote."""
+    if approval.state == Approval.State.PENDING:
+        return html.EMPTY
+    who = text.visible(approval.decided_by or "")
+    when = units.ago(approval.decided_at, now) if approval.decided_at else html.EMPTY
+    if approval.state == Approval.State.APPROVED:
+        far = SCOPES.get(approval.scope, approval.scope.replace("workspace:", "in the workspace until "))
+        return format_html("<strong>{}</strong> approved {} {}.", who, text.plain(far), when)
+    if approval.state == Approval.State.DENIED:
+        return format_html("<strong>{}</strong> denied it {}.", who, when)
+    if approval.state == Approval.State.EXPIRED:
+        return format_html("Nobody answered in time; it expired {}.", units.ago(approval.expires_at, now))
+    if approval.state == Approval.State.CANCELLED:
+        return format_html("The question fell when the run ended.")
+    return format_html("What was asked about has changed since; the question is void.")
+
+
+def next_step(approval: Approval) -> str:
+    """What a person can do after it was settled."""
+    return {
+        "expired": "The model was told. If the action is still wanted, retry the task on the run’s page; "
+        "it will be asked again.",
+        "superseded": "Look at the run’s page: the changed action is asked about anew if it still needs to be.",
+        "cancelled": "There is nothing to do; the run has ended.",
+    }.get(approval.state, "")
+
+
+def similar(rows: Iterable[Approval], now: datetime) -> list[dict[str, Any]]:
+    """Earlier answers to the very same action."""
+    return [
+        {
+            "url": f"/approvals/{row.pk}/",
+            "badge": badges.state(row.state),
+            "who": text.visible(row.decided_by or "nobody"),
+            "when": units.ago(row.decided_at or row.requested_at, now),
+            "comment": text.short(row.comment, 120) if row.comment else html.EMPTY,
+        }
+        for row in rows
+    ]

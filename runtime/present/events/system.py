@@ -1,0 +1,36 @@
+"""What belongs to no run: people, workspaces."""
+
+from __future__ import annotations
+
+from django.utils.html import format_html
+
+from runtime.present import html, text
+
+from .view import Facts, Renderer, View
+
+
+def _person(facts: Facts) -> View:
+    roles = ", ".join(text.plain(str(role)) for role in facts.items("roles"))
+    name = text.visible(facts.text("name"))
+    return View(format_html("<strong>{}</strong> got the roles {}", name, roles), "person", "plain")
+
+
+def _link(facts: Facts) -> View:
+    title = format_html("a sign-in link was made for <strong>{}</strong>", facts.text("name"))
+    return View(title, "person", "idle")
+
+
+def _workspace(facts: Facts) -> View:
+    title = format_html(
+        "workspace <strong>{}</strong> was registered: {}",
+        text.visible(facts.text("name")),
+        html.code(facts.text("root")),
+    )
+    return View(title, "folder", "plain")
+
+
+RENDERERS: dict[str, Renderer] = {
+    "person.added": _person,
+    "link.made": _link,
+    "workspace.registered": _workspace,
+}

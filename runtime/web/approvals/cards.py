@@ -1,0 +1,78 @@
+"""The card of a question with its form: on its own page, in the inbox, and on the run's page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from runtime import approvals
+from runtime.models import Approval, User
+from runtime.people import rights
+from runtime.present import cards as present
+from runtime.present import text
+
+from .forms import Decision
+
+
+def context(
+    approval: Approval, user: User, form: Decision | None = None, *, alike: bool = False
+) -> dict[str, Any]:
+    """What the template `approvals/_card.html` shows. `alike` adds earlier answers."""
+    now = timezone.now()
+    card = dict(present.view(approval, dict(approvals.card(approval)), now))
+    pending = approval.state == Approval.State.PENDING
+    card["hindrance"] = hindrance(approval, user) if pending else ""
+    card["form"] = form or Decision(initial={"seen": approval.digest})
+    card["scopes"] = scopes(approval)
+    card["similar"] = present.similar(approvals.similar(approval), now) if alike else []
+    card["comment_shown"] = text.visible(approval.comment)
+    return card
+
+
+def hindrance(approval: Approval, user: User) -> str:
+    """Why this person cannot answer, and which command helps; empty where they can.
+
+    Only spares them a vain click: the service decides again.
+    """
+    name = user.get_username()
+    mine = name == approval.submitted_by
+    if approval.kind == Approval.Kind.QUESTION and mine:
+        return ""
+    if approval.decision != "ESCALATE":
+        if rights.has(user, "decide_approval"):
+            return ""
+        return f"{rights.lacks(user, 'decide_approval')} {rights.helps(user, 'decide_approval')}"
+    if not rights.has(user, "decide_critical"):
+        return f"{rights.lacks(user, 'decide_critical')} {rights.helps(user, 'decide_critical')}"
+    if mine:
+        return (
+            "You submitted this run, and an ESCALATE needs four eyes. "
+            "`m31a user add NAME --role security` adds a second person."
+        )
+    return ""
+
+
+def scopes(approval: Approval) -> list[dict[str, str]]:
+    """How far an answer may reach, each with what else it would let through."""
+    workspace = approval.run.workspace
+    where = workspace.name if workspace else "the workspace"
+    same = "exactly this action, with the same arguments in the same folder"
+    return [
+        {"value": "once", "label": "Once", "preview": "This one time; asked again next time."},
+        {
+            "value": "task",
+            "label": "For the task",
+            "preview": f"Also lets through {same}, until this task ends.",
+        },
+        {
+            "value": "run",
+            "label": "For the run",
+            "preview": f"Also lets through {same}, in every task of this run.",
+        },
+        {
+            "value": "workspace",
+            "label": "In the workspace until …",
+            "preview": f"Also lets through {same}, in every run on {where} until the end of that day.",
+        },
+    ]

@@ -1,0 +1,60 @@
+"""What every page shows around its content."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import SimpleLazyObject
+
+from runtime import approvals
+from runtime.models import User
+from runtime.present.icons import ICONS
+
+THEMES = ("light", "dark")
+_NAVIGATION = (
+    ("runs", "Runs", "runs"),
+    ("approvals", "Approvals", "inbox"),
+    ("audit", "Audit", "book"),
+    ("policy", "Policy", "shield"),
+    ("workspaces", "Workspaces", "folder"),
+    ("system", "System", "gauge"),
+)
+_BELONGS = {"new": "runs", "run": "runs", "approval": "approvals"}
+
+
+def site(request: HttpRequest) -> dict[str, Any]:
+    """Theme, navigation, the number of open questions, and the nonce of the policy.
+
+    The number is read when a template first asks for it: a fragment that does not, pays nothing.
+    """
+    theme = request.COOKIES.get("theme", "")
+    return {
+        "theme": theme if theme in THEMES else "",
+        "icons": ICONS,
+        "navigation": _navigation(request),
+        "inbox_count": SimpleLazyObject(lambda: _count(request)),
+        "csp_nonce": getattr(request, "csp_nonce", None),
+    }
+
+
+def _count(request: HttpRequest) -> int:
+    user = getattr(request, "user", None)
+    return approvals.pending_count(user) if isinstance(user, User) else 0
+
+
+def _navigation(request: HttpRequest) -> list[dict[str, Any]]:
+    match = request.resolver_match
+    page = (match.view_name if match else "").split("-")[0]
+    current = _BELONGS.get(page, page)
+    return [
+        {
+            "name": name,
+            "url": reverse(name),
+            "label": label,
+            "icon": ICONS[icon],
+            "current": name == current,
+        }
+        for name, label, icon in _NAVIGATION
+    ]

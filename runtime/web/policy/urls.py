@@ -1,0 +1,9 @@
+"""Address of the policy and its lab."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from . import views
+
+urlpatterns = [path("", views.index, name="policy")]

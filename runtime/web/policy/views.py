@@ -1,0 +1,67 @@
+"""`/policy/`: what would happen if?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_http_methods
+
+from runtime import gating
+from runtime.core.errors import BadInput, NotFound
+from runtime.present import badges, html, stages, text
+from runtime.web.new.forms import MODES, names
+from runtime.web.pages import show
+
+from .forms import Try
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def index(request: HttpRequest) -> HttpResponse:
+    """Stages and layers explained; and an action tried against them."""
+    known = names()
+    verdict = None
+    if request.method == "POST":
+        form = Try(request.POST, names=known)
+        verdict = _tried(form) if form.is_valid() else None
+    else:
+        form = Try(names=known, initial={"mode": "assisted"})
+    context = {
+        "form": form,
+        "verdict": verdict,
+        "stages": [
+            {"number": number, "name": name, "does": does}
+            for number, (name, does) in enumerate(stages.STAGES, 1)
+        ],
+        "layers": stages.LAYERS,
+        "modes": MODES,
+        "any_workspace": bool(known),
+    }
+    status = 400 if form.errors else 200
+    return show(request, "policy/index.html", context, fragment="policy/_lab.html", status=status)
+
+
+def _tried(form: Try) -> dict[str, Any] | None:
+    given = form.cleaned_data
+    wish = {name: given[name] for name in ("action", "workspace", "mode", "role", "kind", "cwd")}
+    try:
+        answer = gating.check(wish)
+    except (BadInput, NotFound) as error:
+        form.add_error(error.field if error.field in form.fields else None, str(error))
+        return None
+    return {
+        "badge": badges.decision(answer["decision"]),
+        "tone": badges.tone_of_decision(answer["decision"]),
+        "reason": text.visible(str(answer.get("reason") or "")),
+        "facts": html.facts(
+            [
+                ("rule", html.code(str(answer["rule"])) if answer.get("rule") else "none matched"),
+                ("source", text.visible(str(answer.get("source") or ""))),
+                ("risk", badges.risk(str(answer.get("risk") or ""))),
+                ("effects", text.visible(", ".join(map(str, answer.get("effects") or ())))),
+                ("changes something", "yes" if answer.get("mutation") else "no"),
+                ("policy", html.code(str(answer.get("policy_hash") or "")[:12])),
+            ]
+        ),
+        "stages": stages.table(answer["stages"]),
+    }

@@ -1,0 +1,33 @@
+"""What a person may ask of a run: to stop, or to try again."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from runtime import runs
+from runtime.core.errors import BadInput
+from runtime.web.pages import answers, person, visible_run
+
+
+@require_POST
+@answers
+def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Ask for the end of the run."""
+    run = visible_run(request, run_id)
+    reason = request.POST.get("reason", "").strip()[:1000]
+    runs.cancel(run.pk, person(request), reason)
+    return redirect("run", run.pk)
+
+
+@require_POST
+@answers
+def retry(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Ask for another try of what failed."""
+    run = visible_run(request, run_id)
+    given = request.POST.get("max_attempts", "")
+    if not given.isdecimal() or not 1 <= int(given) <= 100:
+        raise BadInput("Attempts must be a number from 1 to 100.", field="max_attempts")
+    runs.retry(run.pk, person(request), int(given))
+    return redirect("run", run.pk)

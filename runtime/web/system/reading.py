@@ -1,0 +1,44 @@
+"""The machine in figures: processor, memory, disk, queue. Figures are bytes and percent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import psutil
+from django.conf import settings
+from django_q.models import OrmQ
+
+from runtime.present import units
+
+
+def meters() -> list[dict[str, Any]]:
+    """Processor load, memory and the disk of the data folder, each of its whole."""
+    cores = os.cpu_count() or 1
+    load = os.getloadavg()[0]
+    memory = psutil.virtual_memory()
+    found = [
+        _meter("processor", int(load * 100), cores * 100, f"load {load:.2f} on {cores} cores"),
+        _meter(
+            "memory",
+            memory.total - memory.available,
+            memory.total,
+            f"{units.size(memory.total - memory.available)} of {units.size(memory.total)}",
+        ),
+    ]
+    folder: Path = settings.M31A.DATA_DIR
+    if folder.exists():
+        disk = psutil.disk_usage(str(folder))
+        words = f"{units.size(disk.free)} free of {units.size(disk.total)}"
+        found.append(_meter("disk", disk.used, disk.total, words))
+    return found
+
+
+def _meter(name: str, value: int, most: int, words: str) -> dict[str, Any]:
+    return {"name": name, "value": min(value, most), "max": most, "words": words}
+
+
+def queue() -> int:
+    """Wake-ups that no worker has taken yet."""
+    return OrmQ.objects.count()
