@@ -19,7 +19,9 @@ from .words import Wild
 MAX_DEPTH = 6
 _MULTI_CALL = frozenset({"busybox", "toybox", "coreutils", "uutils"})
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S|(git|ssh|hg|svn|bzr)\+[a-z]+:")
-_DATA_ONLY = frozenset({"echo", "printf", "grep", "egrep", "fgrep", "rg", "git", "sed", "awk", "true", "test"})
+_DATA_ONLY = frozenset(
+    {"echo", "printf", "grep", "egrep", "fgrep", "rg", "git", "sed", "awk", "true", "test"}
+)
 
 
 class CommandReader:
@@ -38,15 +40,16 @@ class CommandReader:
         depth: int = 0,
         remarks: Sequence[Remark] = (),
         touches: Sequence[Touch] = (),
+        innate: bool = False,
     ) -> list[Part]:
         """The parts of `argv`, the outermost program first. `remarks` and `touches` come from
-        around it (redirections, assignments)."""
+        around it (redirections, assignments). `innate`: the shell itself knows this command."""
         name, args = argv[0], tuple(argv[1:])
         found = Found(touches=list(touches), remarks=list(remarks))
         if depth > MAX_DEPTH:
             found.opaque("too deep", f"more than {MAX_DEPTH} commands within commands")
             return [self._part(name, tuple(argv), cwd, None, found, None)]
-        resolved = self._judge_program(name, found)
+        resolved = None if innate else self._judge_program(name, found)
         table = programs.find(posixpath.basename(name))
         other = self._behind(name, resolved)
         capability = self._apply(table, name, args, found)
@@ -80,15 +83,24 @@ class CommandReader:
         if _odd(name):
             found.opaque("odd name", "the program's name holds blanks or invisible characters")
         if "/" in name or name in ("", ".", ".."):
-            self._boundary(found, "program path", "a program is given by its bare name, not by a path")
+            self._boundary(
+                found, "program path", "a program is given by its bare name, not by a path"
+            )
             found.touches.append(Touch(Verb.RUN, name or "."))
             return None
-        if name not in self.context.allowed and programs.plain_name(name) not in self.context.allowed:
-            self._boundary(found, "program not allowed", f"{name} is not among the workspace's programs")
+        if (
+            name not in self.context.allowed
+            and programs.plain_name(name) not in self.context.allowed
+        ):
+            self._boundary(
+                found, "program not allowed", f"{name} is not among the workspace's programs"
+            )
         resolved = self.context.which(name)
         if resolved is not None and self.lens.relative(posixpath.normpath(resolved)) is not None:
             self._boundary(
-                found, "program inside", f"{name} is a file of the worktree, which the agent can change"
+                found,
+                "program inside",
+                f"{name} is a file of the worktree, which the agent can change",
             )
         return resolved
 
@@ -129,7 +141,11 @@ class CommandReader:
     def _subcommand(self, table: Program, args: tuple[str, ...], found: Found) -> str:
         chosen = table.subcommands.get(args[0]) or table.other
         if chosen is None:
-            found.remark(Decision.ASK, f"{table.name} {args[0]}", f"nothing is known about {table.name} {args[0]}")
+            found.remark(
+                Decision.ASK,
+                f"{table.name} {args[0]}",
+                f"nothing is known about {table.name} {args[0]}",
+            )
             found.changes = True
             return "run"
         self._base(chosen, found)
@@ -157,14 +173,22 @@ class CommandReader:
 
     def judge_remotes(self, found: Found) -> None:
         """A push goes to a remote that was recorded with the workspace, and nowhere else."""
+        known = self.context.remotes
         for remote in found.remotes:
-            if remote in self.context.remotes:
+            named = remote or self._usual_remote()
+            if named in known:
                 continue
-            if self.context.remotes:
-                known = ", ".join(sorted(self.context.remotes))
-                self._boundary(found, "remote", f"{remote} is not a recorded remote ({known})")
+            if known:
+                names = ", ".join(sorted(known))
+                self._boundary(found, "remote", f"{named} is not a recorded remote ({names})")
             else:
-                found.remark(Decision.ASK, "remote", "no remote was recorded with the workspace")
+                reason = "no remote was recorded with the workspace: the push will fail"
+                found.remark(Decision.ASK, "remote", reason)
+
+    def _usual_remote(self) -> str:
+        """Where a push goes that names no remote: origin, or the only one there is."""
+        known = self.context.remotes
+        return next(iter(known)) if len(known) == 1 else "origin"
 
     def _part(
         self,
@@ -179,7 +203,11 @@ class CommandReader:
         places = self.places(found, cwd)
         if table is not None and table.name == "git" and self.context.repository_runs:
             settings = ", ".join(self.context.repository_runs)
-            found.remark(Decision.ASK, "git configuration", f"the repository makes git run programs: {settings}")
+            found.remark(
+                Decision.ASK,
+                "git configuration",
+                f"the repository makes git run programs: {settings}",
+            )
         reads_only = table is not None and table.reads_only and not found.changes
         mutation = not reads_only or any(place.touch.verb in CHANGES for place in places)
         return Part(
@@ -220,6 +248,7 @@ _CAPABILITIES = {
 
 
 def _odd(name: str) -> bool:
-    return not name.isascii() and any(
-        unicodedata.category(char) in ("Cf", "Zs", "Zl", "Zp", "Cc", "Mn") for char in name
+    return (
+        not name.isascii()
+        and any(unicodedata.category(char) in ("Cf", "Zs", "Zl", "Zp", "Cc", "Mn") for char in name)
     ) or any(char.isspace() or ord(char) < 32 for char in name)

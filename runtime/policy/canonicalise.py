@@ -64,7 +64,10 @@ def _in_directory(parts: list[Part], lens: Lens, cwd: str) -> list[Part]:
     if place.inside and place.facts.type in ("dir", "missing"):
         return parts
     reason = "the working directory is no directory of the worktree"
-    return [Part(parts[0].tool, remarks=(Remark("boundary", Decision.DENY, "cwd", reason),)), *parts]
+    return [
+        Part(parts[0].tool, remarks=(Remark("boundary", Decision.DENY, "cwd", reason),)),
+        *parts,
+    ]
 
 
 def _file_part(action: actions.Action, context: Context, lens: Lens) -> Part:
@@ -84,7 +87,7 @@ def _file_part(action: actions.Action, context: Context, lens: Lens) -> Part:
     ):
         _refuse(found, "glob", "the pattern leaves the worktree")
     if isinstance(action, actions.GitPush):
-        push_target(action.remote or "origin", (action.ref,) if action.ref else (), found)
+        push_target(action.remote, (action.ref,) if action.ref else (), found)
         found.remark(Decision.ASK, "git push", "git push sends the run's work to others")
     reader = CommandReader(context, lens, kind)
     reader.judge_remotes(found)

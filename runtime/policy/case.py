@@ -99,7 +99,9 @@ class Case:
             return ""
         before = Case(self.request, self.context, self.lens)
         before.findings = {
-            name: finding for name, finding in self.findings.items() if name not in ("grants", "audit")
+            name: finding
+            for name, finding in self.findings.items()
+            if name not in ("grants", "audit")
         }
         _, asked = before.decisive()
         rules = hashing.rule_hash(asked.rule, asked.layer, self.context.layers)

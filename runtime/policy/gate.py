@@ -40,7 +40,7 @@ def gate(
 def _run(case: Case, name: str, stage: Stage) -> Finding:
     try:
         return stage(case)
-    except Exception as error:  # whatever fails here must end in a refusal, not in an escape
+    except Exception as error:  # noqa: BLE001 (whatever fails here must end in a refusal)
         reason = f"stage {name} failed ({type(error).__name__}); this is no denial by policy"
         return Finding(Decision.DENY, "stage_error", reason, "error")
 

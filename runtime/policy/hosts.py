@@ -18,7 +18,9 @@ _OWN = re.compile(
     r"|.*\.(nip|sslip|xip)\.io|.*\.localtest\.me|.*\.lvh\.me|.*\.in-addr\.arpa|.*\.ip6\.arpa"
 )
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
-_HOST = re.compile(r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?)+\.?")
+_HOST = re.compile(
+    r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?)+\.?"
+)
 MAX_TARGET = 8192
 
 

@@ -19,7 +19,13 @@ _SECRET_SAMPLES = (
     "/proc/1/environ",
     "/dev/mem",
 )
-_HOME_SAMPLES = (".ssh/id_rsa", ".aws/credentials", ".netrc", ".git-credentials", ".docker/config.json")
+_HOME_SAMPLES = (
+    ".ssh/id_rsa",
+    ".aws/credentials",
+    ".netrc",
+    ".git-credentials",
+    ".docker/config.json",
+)
 _NAME_SAMPLES = (".env", ".env.local", "id_rsa", "master.key", "server.pem", "credentials.json")
 _WHOLE = ("/", "/etc", "/proc", "/root", "/home", "/run", "/var/run", "/var", "/dev", "/sys")
 
@@ -33,14 +39,20 @@ def boundary(part: Part, place: Place, context: Context) -> Remark | None:
     if place.inside:
         return _write_path(place, context) if verb in CHANGES else None
     if part.tool not in _COMMANDS:
-        return Remark("boundary", Decision.DENY, "outside", f"{shown(place)} lies outside the worktree")
+        return Remark(
+            "boundary", Decision.DENY, "outside", f"{shown(place)} lies outside the worktree"
+        )
     scratch = all(protected.below(name, protected.SCRATCH) for name in place.names)
     if verb in CHANGES:
         decision = Decision.ASK if scratch else Decision.DENY
-        return Remark("boundary", decision, "writes outside", f"{verb} {shown(place)}, outside the worktree")
+        return Remark(
+            "boundary", decision, "writes outside", f"{verb} {shown(place)}, outside the worktree"
+        )
     if verb is Verb.LIST and all(protected.below(name, protected.PUBLIC) for name in place.names):
         return None
-    return Remark("boundary", Decision.ASK, "reads outside", f"{verb} {shown(place)}, outside the worktree")
+    return Remark(
+        "boundary", Decision.ASK, "reads outside", f"{verb} {shown(place)}, outside the worktree"
+    )
 
 
 def _write_path(place: Place, context: Context) -> Remark | None:
@@ -102,7 +114,11 @@ def _veto_pattern(place: Place, context: Context) -> Remark | None:
 
 def _whole(path: str, context: Context, verb: Verb) -> bool:
     """Whether everything below a path is far too much: secrets lie there."""
-    return path in _WHOLE or _holds(path, context.home) or (verb in CHANGES and _holds(path, context.root))
+    return (
+        path in _WHOLE
+        or _holds(path, context.home)
+        or (verb in CHANGES and _holds(path, context.root))
+    )
 
 
 def _holds(path: str, other: str) -> bool:
@@ -124,9 +140,16 @@ def defaults(part: Part, place: Place) -> Remark | None:
     secret = any(protected.secret_by_name(name) for name in names)
     if verb in (Verb.READ, Verb.RUN):
         if any(protected.git_part(name) for name in names):
-            return Remark("defaults", Decision.ESCALATE, "git directory", f"{shown(place)} may hold a credential")
+            return Remark(
+                "defaults",
+                Decision.ESCALATE,
+                "git directory",
+                f"{shown(place)} may hold a credential",
+            )
         if secret:
-            return Remark("defaults", Decision.ESCALATE, "secret", f"{shown(place)} may hold a secret")
+            return Remark(
+                "defaults", Decision.ESCALATE, "secret", f"{shown(place)} may hold a secret"
+            )
     if verb in CHANGES:
         if secret:
             return Remark("defaults", Decision.ASK, "secret", f"{shown(place)} may hold a secret")

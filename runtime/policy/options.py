@@ -4,7 +4,7 @@ abbreviated long options, options after operands."""
 from __future__ import annotations
 
 from .decision import Decision
-from .programs.model import Found, Option, Operands, Program, Value
+from .programs.model import Found, Operands, Option, Program, Value
 from .reading import Touch, Verb
 
 _VERBS = {
@@ -156,6 +156,9 @@ def _operands(program: Program, operands: list[str], given: set[str], found: Fou
     kind = program.operands
     if kind in (Operands.COPY, Operands.MOVE, Operands.LINK):
         _transfer(kind, paths, found, "<target>" in given or bool(given & {"-t"}))
+    elif kind is Operands.FILTER:
+        found.touches += [touch(Verb.READ, path) for path in paths[:1] if path != "-"]
+        found.touches += [touch(Verb.WRITE, path) for path in paths[1:2] if path != "-"]
     elif kind in _VERBS:
         verb = _VERBS[kind]
         if kind is Operands.FREE:
@@ -186,5 +189,3 @@ def _like_a_path(word: str) -> bool:
 def touch(verb: Verb, path: str, *, deep: bool = False) -> Touch:
     """A touch of a path that is written as it will be used: wildcards are letters here."""
     return Touch(verb, path, pattern=False, deep=deep)
-
-

@@ -156,23 +156,49 @@ HARMLESS_SECRETS = re.compile(
 )
 """Names that look like a secret and are documentation, public halves or code."""
 
-SECRET_DIRECTORIES = frozenset({"secrets", ".secrets", ".ssh", ".aws", ".gnupg", ".kube", "private_keys"})
+SECRET_DIRECTORIES = frozenset(
+    {"secrets", ".secrets", ".ssh", ".aws", ".gnupg", ".kube", "private_keys"}
+)
 CODE_SUFFIX = re.compile(r".*\.(py|js|ts|tsx|jsx|go|rs|java|rb|c|h|cc|cpp|md|rst|html|css|sh)")
 
 GUIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(rf"(.*/)?({text})(/.*)?"), why)
     for text, why in (
         (r"\.pre-commit-config\.ya?ml|\.husky|\.githooks|lefthook\.ya?ml", "runs at commit time"),
-        (r"\.vscode|\.idea|\.zed|\.fleet|\.vim|\.nvim\.lua|\.exrc|\.vimrc|\.nvimrc|\.dir-locals\.el|[^/]*\.code-workspace", "an editor obeys it"),
+        (
+            r"\.vscode|\.idea|\.zed|\.fleet|\.vim|\.nvim\.lua|\.exrc|\.vimrc|\.nvimrc|\.dir-locals\.el|[^/]*\.code-workspace",
+            "an editor obeys it",
+        ),
         (r"\.devcontainer|devcontainer\.json", "its commands run on the host"),
-        (r"\.claude|\.codex|\.cursor|\.gemini|\.windsurf|\.continue|\.aider[^/]*|\.roo|\.cline|\.clinerules|\.cursorrules|\.windsurfrules|\.mcp\.json|mcp\.json|\.amazonq|\.kiro|\.opencode|\.agents?|\.junie", "another agent obeys it"),
-        (r"claude(\.local)?\.md|agents\.md|gemini\.md|copilot-instructions\.md", "agents take it for instructions"),
-        (r"\.github/(workflows|actions|codeowners)|\.gitlab-ci\.ya?ml|\.gitlab|\.circleci|\.travis\.yml|\.woodpecker(\.ya?ml)?|\.drone\.ya?ml|\.buildkite|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|jenkinsfile|appveyor\.yml|cloudbuild\.ya?ml|\.azure-pipelines", "runs on the build server"),
-        (r"\.venv|venv|site-packages|node_modules|__pypackages__|\.tox|\.nox", "installed code that later commands run"),
+        (
+            r"\.claude|\.codex|\.cursor|\.gemini|\.windsurf|\.continue|\.aider[^/]*|\.roo|\.cline|\.clinerules|\.cursorrules|\.windsurfrules|\.mcp\.json|mcp\.json|\.amazonq|\.kiro|\.opencode|\.agents?|\.junie",
+            "another agent obeys it",
+        ),
+        (
+            r"claude(\.local)?\.md|agents\.md|gemini\.md|copilot-instructions\.md",
+            "agents take it for instructions",
+        ),
+        (
+            r"\.github/(workflows|actions|codeowners)|\.gitlab-ci\.ya?ml|\.gitlab|\.circleci|\.travis\.yml|\.woodpecker(\.ya?ml)?|\.drone\.ya?ml|\.buildkite|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|jenkinsfile|appveyor\.yml|cloudbuild\.ya?ml|\.azure-pipelines",
+            "runs on the build server",
+        ),
+        (
+            r"\.venv|venv|site-packages|node_modules|__pypackages__|\.tox|\.nox",
+            "installed code that later commands run",
+        ),
         (r"[^/]*\.pth|sitecustomize\.py|usercustomize\.py", "every start of Python runs it"),
-        (r"\.envrc|\.direnv|mise\.toml|\.mise\.toml|\.tool-versions", "a shell obeys it on entering"),
-        (r"\.npmrc|\.yarnrc|\.yarnrc\.yml|\.pnpmfile\.cjs|\.pypirc|pip\.conf|\.cargo|\.mvn|gradle-wrapper\.properties|gradle-wrapper\.jar", "decides where packages come from or what a build runs"),
-        (r"\.bashrc|\.bash_profile|\.profile|\.zshrc|\.zshenv|\.zprofile|\.gitconfig|\.inputrc|\.bash_login|\.bash_aliases", "a start-up file"),
+        (
+            r"\.envrc|\.direnv|mise\.toml|\.mise\.toml|\.tool-versions",
+            "a shell obeys it on entering",
+        ),
+        (
+            r"\.npmrc|\.yarnrc|\.yarnrc\.yml|\.pnpmfile\.cjs|\.pypirc|pip\.conf|\.cargo|\.mvn|gradle-wrapper\.properties|gradle-wrapper\.jar",
+            "decides where packages come from or what a build runs",
+        ),
+        (
+            r"\.bashrc|\.bash_profile|\.profile|\.zshrc|\.zshenv|\.zprofile|\.gitconfig|\.inputrc|\.bash_login|\.bash_aliases",
+            "a start-up file",
+        ),
         (r"\.ssh|authorized_keys", "decides who may sign in"),
     )
 )

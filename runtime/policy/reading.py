@@ -59,7 +59,9 @@ class Place:
     @property
     def names(self) -> tuple[str, ...]:
         """Both paths that a rule has to hold against: as written, and as resolved."""
-        return (self.path,) if self.facts.resolved == self.path else (self.path, self.facts.resolved)
+        return (
+            (self.path,) if self.facts.resolved == self.path else (self.path, self.facts.resolved)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,11 @@ class WordReader:
     def read(self, node: Node) -> Word:
         """The word that a node stands for."""
         text, wild = self._read(node)
-        if text is not None and node.type in ("word", "concatenation") and _BRACES.search(self._raw(node)):
+        if (
+            text is not None
+            and node.type in ("word", "concatenation")
+            and _BRACES.search(self._raw(node))
+        ):
             text = None
         return Word(text, wild, () if text is not None and not node.child_count else (node,))
 
@@ -54,7 +58,14 @@ class WordReader:
 
     def _read(self, node: Node) -> tuple[str | None, bool]:
         kind, raw = node.type, self._raw(node)
-        if kind in ("word", "number", "variable_name", "special_variable_name", "file_descriptor", "test_operator"):
+        if kind in (
+            "word",
+            "number",
+            "variable_name",
+            "special_variable_name",
+            "file_descriptor",
+            "test_operator",
+        ):
             return self._bare(raw)
         if kind == "raw_string":
             return raw[1:-1], False
@@ -65,7 +76,7 @@ class WordReader:
             return (None, False) if _EXPANDS.search(known) else (known, False)
         if kind == "concatenation":
             return self._joined(node)
-        if kind in ("command_name",) and node.named_child_count == 1:
+        if kind == "command_name" and node.named_child_count == 1:
             return self._read(node.named_children[0])
         return None, False
 
@@ -75,7 +86,9 @@ class WordReader:
         for child in node.children:
             if child.start_byte != end:
                 return None, False
-            piece, piece_wild = self._read(child) if child.is_named else self._bare(self._raw(child))
+            piece, piece_wild = (
+                self._read(child) if child.is_named else self._bare(self._raw(child))
+            )
             if piece is None:
                 return None, False
             text += piece

@@ -9,7 +9,7 @@ from runtime.workflow import roles
 
 from . import canonicalise, hosts, judging, rules
 from .case import NOTHING, Case, Finding
-from .context import MODES
+from .context import MODES, ApprovalFact
 from .decision import Decision
 from .reading import CHANGES, Part, Remark, RemarkStage
 from .verdict import STAGE_NAMES, Source
@@ -158,10 +158,9 @@ def grants(case: Case) -> Finding:
         return NOTHING
     lifted = frozenset(name for name, _ in case.counted())
     approval = case.context.approval
-    if approval is not None and approval.digest == case.digest():
-        if standing <= approval.decision:
-            reason = f"approved by {approval.by} ({approval.id})"
-            return Finding(Decision.ALLOW, approval.id, reason, "approval", lifted)
+    if approval is not None and _answers(approval, case, standing):
+        reason = f"approved by {approval.by} ({approval.id})"
+        return Finding(Decision.ALLOW, approval.id, reason, "approval", lifted)
     key = case.key()
     for grant in case.context.grants:
         if grant.key == key and standing <= grant.decision_max:
@@ -171,6 +170,11 @@ def grants(case: Case) -> Finding:
         reason = f"nobody answers questions in a run of mode {case.request.mode}"
         return Finding(Decision.DENY, f"mode {case.request.mode}", reason, "mode")
     return NOTHING
+
+
+def _answers(approval: ApprovalFact, case: Case, standing: Decision) -> bool:
+    """Whether an approval is for exactly this content, and its giver may lift that much."""
+    return standing <= approval.decision and approval.digest == case.digest()
 
 
 def audit(case: Case) -> Finding:

@@ -10,3 +10,8 @@ class Wild(str):
     """A word with wildcards that the shell will expand: it may become any path that fits."""
 
     __slots__ = ()
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The words of a table that is written as text."""
+    return tuple(text.split())

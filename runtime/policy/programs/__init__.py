@@ -7,24 +7,30 @@ import re
 from .build import BUILD
 from .files import FILES
 from .git import GIT
+from .interpreters import INTERPRETERS
 from .model import Program
 from .network import NETWORK
+from .packages import PACKAGES
 from .preset import DEFAULT_PROGRAMS
 from .search import SEARCH
-from .system import SYSTEM, SYSTEM_PACKAGES, VETOED_PREFIXES
+from .system import DOUBTFUL, SYSTEM, VETOED_PREFIXES
 from .wrappers import WRAPPERS
 
 PROGRAMS: dict[str, Program] = {
-    **SYSTEM_PACKAGES,
+    **DOUBTFUL,
     **FILES,
     **SEARCH,
     **BUILD,
+    **PACKAGES,
+    **INTERPRETERS,
     **NETWORK,
     **WRAPPERS,
     **GIT,
     **SYSTEM,
 }
-_VERSIONED = re.compile(r"(python|pypy|pip|node|perl|ruby|php|lua|gcc|g\+\+|clang|clang\+\+|java|go)-?\d[\d.]*")
+_VERSIONED = re.compile(
+    r"(python|pypy|pip|node|perl|ruby|php|lua|gcc|g\+\+|clang|clang\+\+|java|go)-?\d[\d.]*"
+)
 _TRIPLE = re.compile(r"[a-z0-9_]+-linux-gnu-(.+)")
 
 

@@ -10,9 +10,13 @@ from .model import (
     Option,
     Program,
     Value,
+    asking,
     asks,
     flags,
     joined,
+    letters,
+    looker,
+    ordinary,
     reads,
     runs,
     table,
@@ -20,13 +24,16 @@ from .model import (
     writes,
 )
 
-_ALL = tuple(f"-{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01")
-_HELP = flags("--help", "--version")
+_ALL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01"
 
 
-def _letters(without: str = "") -> Option:
-    """Every single-letter flag but some: for readers none of whose letters do anything else."""
-    return Option(tuple(name for name in _ALL if name[1] not in without))
+def _letters_but(without: str) -> Option:
+    """For programs none of whose other letters do anything remarkable."""
+    return letters("".join(letter for letter in _ALL if letter not in without))
+
+
+def _nothing(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """Arguments that are data, whatever they look like."""
 
 
 def _dd(program: Program, args: tuple[str, ...], found: Found) -> None:
@@ -42,13 +49,12 @@ def _dd(program: Program, args: tuple[str, ...], found: Found) -> None:
 def _chmod(program: Program, args: tuple[str, ...], found: Found) -> None:
     """The first operand is the mode; it may begin with a dash."""
     found.changes = True
-    words = [word for word in args if not word.startswith("--")]
-    deep = "--recursive" in args or any(
-        word.startswith("-") and not word.startswith("--") and "R" in word for word in args
-    )
-    words = [word for word in words if not (word.startswith("-") and set(word[1:]) <= set("Rvcf"))]
+    short = [word for word in args if word.startswith("-") and set(word[1:]) <= set("Rvcf")]
+    deep = "--recursive" in args or any("R" in word for word in short)
+    words = [word for word in args if word not in short and not word.startswith("--")]
     mode, paths = (words[0], words[1:]) if words else ("", [])
-    if "s" in mode or (mode.isdigit() and len(mode.lstrip("0")) > 3 and mode.lstrip("0")[0] in "2467"):
+    digits = mode.lstrip("0")
+    if "s" in mode or (digits.isdigit() and len(digits) > 3 and digits[0] in "234567"):
         found.veto("chmod setuid", "sets the set-user-id or set-group-id bit")
     if deep:
         found.remark(Decision.ASK, "chmod -R", "changes the rights of a whole tree")
@@ -64,15 +70,15 @@ def _chown(program: Program, args: tuple[str, ...], found: Found) -> None:
 def _ln(program: Program, args: tuple[str, ...], found: Found) -> None:
     """A link makes its target reachable under another name: the target counts as written."""
     found.changes = True
-    words = [word for word in args if not word.startswith("-")]
-    target = [word for word in words if word]
-    found.touches += [Touch(Verb.WRITE, path) for path in target]
+    words = [word for word in args if word and not word.startswith("-")]
+    found.touches += [Touch(Verb.WRITE, path) for path in words]
     found.remark(Decision.ASK, "ln", "makes a link, which later paths may follow")
 
 
 def _date(program: Program, args: tuple[str, ...], found: Found) -> None:
     for index, word in enumerate(args):
-        if word.startswith("--s") or (word.startswith("-") and not word.startswith("--") and "s" in word[1:]):
+        short = word.startswith("-") and not word.startswith("--")
+        if word.startswith("--s") or (short and "s" in word[1:] and not word.startswith("-Is")):
             found.veto("date -s", "sets the clock")
         if word in ("-f", "--file", "-r", "--reference") and index + 1 < len(args):
             found.touches.append(Touch(Verb.READ, args[index + 1]))
@@ -80,112 +86,158 @@ def _date(program: Program, args: tuple[str, ...], found: Found) -> None:
             found.touches.append(Touch(Verb.READ, word.partition("=")[2]))
 
 
-_READER = {"reads_only": True, "operands": Operands.READ}
+def _hostname(program: Program, args: tuple[str, ...], found: Found) -> None:
+    if found.operands or any(word in ("-F", "-b") for word in args):
+        found.veto("hostname", "sets the host's name")
+
+
+def _ps(program: Program, args: tuple[str, ...], found: Found) -> None:
+    if any("e" in word and not word.startswith("-") for word in args) or "-E" in args:
+        found.remark(Decision.ASK, "ps environment", "may print the environment of processes")
+
+
 _COPY_OPTIONS = (
-    _letters("tST"),
     Option(("-t", "--target-directory", "<target>"), Value.NEEDED, Verb.WRITE),
-    takes("-S", "--suffix"),
-    joined("--backup", "--preserve", "--no-preserve", "--reflink", "--sparse", "--update"),
-    flags("-T", "--force", "--recursive", "--verbose", "--no-clobber", "--archive", "--parents"),
-    _HELP,
+    takes("-S --suffix"),
+    joined("--backup --preserve --no-preserve --reflink --sparse --update"),
+    _letters_but("tS"),
+    flags("--force --recursive --verbose --no-clobber --archive --parents"),
+)
+_RM_OPTIONS = (
+    flags("-r -R --recursive"),
+    _letters_but("rR"),
+    flags("--force --verbose --dir --one-file-system"),
+    asks("takes the safety off", "--no-preserve-root"),
+)
+_SORT_OPTIONS = (
+    takes("-k --key -t --field-separator -S --buffer-size --parallel --batch-size --sort"),
+    _letters_but("ktSoT"),
+    reads("--files0-from"),
+    joined("--check"),
+    flags("--reverse --unique --numeric-sort --version-sort --human-numeric-sort --ignore-case"),
+    flags("--stable --zero-terminated --general-numeric-sort --month-sort --merge --version"),
+    writes("-o --output -T --temporary-directory"),
+    runs("--compress-program"),
+)
+_DIFF_OPTIONS = (
+    takes("-U --unified -C --context -I -x --exclude -L --label -W --width"),
+    reads("-X --exclude-from"),
+    joined("--color"),
+    _letters_but("UCIxLWX"),
+    writes("--output"),
 )
 
 FILES = table(
-    Program("cat", strict=True, options=(_letters(), _HELP, flags("--number", "--show-all")), **_READER),  # type: ignore[arg-type]
-    Program("tac", **_READER),  # type: ignore[arg-type]
-    Program("nl", options=(takes("-b", "-s", "-w", "-v", "-i"),), **_READER),  # type: ignore[arg-type]
-    Program("head", options=(takes("-n", "-c", "--lines", "--bytes"), flags("-q", "-v", "-z")), **_READER),  # type: ignore[arg-type]
-    Program("tail", options=(takes("-n", "-c", "--lines", "--bytes", "-s"), flags("-q", "-v", "-z", "-f", "-F", "-r")), **_READER),  # type: ignore[arg-type]
-    Program("wc", options=(_letters(), reads("--files0-from"), _HELP), strict=True, **_READER),  # type: ignore[arg-type]
-    Program("sort", strict=True, options=(
-        takes("-k", "--key", "-t", "--field-separator", "-S", "--buffer-size", "--parallel", "--batch-size", "--sort"),
-        _letters("ktSoT"), reads("--files0-from"), joined("--check"),
-        flags("--reverse", "--unique", "--numeric-sort", "--version-sort", "--human-numeric-sort", "--ignore-case", "--stable", "--zero-terminated", "--general-numeric-sort", "--month-sort", "--random-sort", "--merge", "--debug", "--help", "--version"),
-        writes("-o", "--output", "-T", "--temporary-directory"), runs("--compress-program")), **_READER),  # type: ignore[arg-type]
-    Program("uniq", reads_only=True, operands=Operands.COPY, options=(takes("-f", "-s", "-w", "--skip-fields", "--skip-chars", "--check-chars"), _letters("fsw"))),
-    Program("cut", options=(takes("-b", "-c", "-d", "-f", "--bytes", "--characters", "--delimiter", "--fields", "--output-delimiter"), _letters("bcdf"), flags("--complement", "--only-delimited")), **_READER),  # type: ignore[arg-type]
-    Program("paste", options=(takes("-d", "--delimiters"),), **_READER),  # type: ignore[arg-type]
-    Program("join", options=(takes("-1", "-2", "-t", "-o", "-e", "-a", "-v", "-j"),), **_READER),  # type: ignore[arg-type]
-    Program("comm", **_READER),  # type: ignore[arg-type]
-    Program("column", options=(takes("-s", "-t", "-o", "-N", "-c"),), **_READER),  # type: ignore[arg-type]
-    Program("fold", options=(takes("-w", "--width"),), **_READER),  # type: ignore[arg-type]
-    Program("fmt", options=(takes("-w", "--width"),), **_READER),  # type: ignore[arg-type]
-    Program("expand", **_READER),  # type: ignore[arg-type]
-    Program("rev", **_READER),  # type: ignore[arg-type]
-    Program("cmp", **_READER),  # type: ignore[arg-type]
-    Program("cksum", **_READER),  # type: ignore[arg-type]
-    Program("md5sum", **_READER),  # type: ignore[arg-type]
-    Program("sha1sum", **_READER),  # type: ignore[arg-type]
-    Program("sha256sum", **_READER),  # type: ignore[arg-type]
-    Program("sha512sum", **_READER),  # type: ignore[arg-type]
-    Program("strings", options=(takes("-n", "-t", "-e"),), **_READER),  # type: ignore[arg-type]
-    Program("od", options=(takes("-A", "-t", "-N", "-j", "-w"),), **_READER),  # type: ignore[arg-type]
-    Program("hexdump", options=(takes("-n", "-s", "-e"),), **_READER),  # type: ignore[arg-type]
-    Program("xxd", reads_only=True, operands=Operands.COPY, options=(takes("-l", "-s", "-c", "-g", "-o"), _letters("lscgo"))),
-    Program("base64", reads_only=True, operands=Operands.READ, options=(takes("-w", "--wrap"), flags("-d", "--decode", "-D", "--ignore-garbage"), reads("-i", "--input"), writes("-o", "--output"))),
-    Program("base32", options=(takes("-w", "--wrap"), writes("-o", "--output")), **_READER),  # type: ignore[arg-type]
-    Program("diff", options=(
-        takes("-U", "--unified", "-C", "--context", "-I", "-x", "--exclude", "-L", "--label", "-W", "--width"),
-        reads("-X", "--exclude-from"), joined("--color"), _letters("UCIxLWXr"), Option(("-r", "--recursive")),
-        writes("--output")), deep=True, **_READER),  # type: ignore[arg-type]
-    Program("jq", reads_only=True, operands=Operands.READ, skip=1, skip_unless=("-f",), options=(
-        takes("--arg", "--argjson", "--indent"), reads("-f", "--from-file", "--slurpfile", "--rawfile", "-L"), _letters("fL"))),
-    Program("yq", operands=Operands.READ, skip=1, options=(asks("edits in place", "-i", "--inplace"),), reads_only=True),
-    Program("ls", reads_only=True, operands=Operands.LIST, options=(takes("-I", "--ignore", "-w", "-T"), joined("--color", "--sort", "--time", "--time-style", "--format"), _letters("IwT"))),
-    Program("tree", reads_only=True, operands=Operands.LIST, options=(takes("-L", "-I", "-P"), writes("-o"), _letters("LIPo"))),
-    Program("stat", reads_only=True, operands=Operands.LIST, options=(takes("-c", "--format", "-f", "--printf"),)),
-    Program("file", reads_only=True, operands=Operands.LIST, options=(reads("-f", "--files-from", "-m", "--magic-file"), asks("writes a compiled table", "-C", "--compile"))),
-    Program("du", reads_only=True, operands=Operands.LIST, options=(takes("-d", "--max-depth", "--exclude", "-B", "-t"), reads("--files0-from"), _letters("dBt"))),
-    Program("df", reads_only=True, operands=Operands.LIST),
-    Program("basename", reads_only=True, operands=Operands.DATA),
-    Program("dirname", reads_only=True, operands=Operands.DATA),
-    Program("realpath", reads_only=True, operands=Operands.LIST),
-    Program("readlink", reads_only=True, operands=Operands.LIST),
-    Program("pwd", reads_only=True, operands=Operands.DATA),
-    Program("echo", reads_only=True, operands=Operands.DATA, raw=True, reader=lambda program, args, found: None),
-    Program("printf", reads_only=True, operands=Operands.DATA, raw=True, reader=lambda program, args, found: None),
-    Program("true", reads_only=True, operands=Operands.DATA),
-    Program("false", reads_only=True, operands=Operands.DATA),
-    Program("seq", reads_only=True, operands=Operands.DATA),
-    Program("yes", reads_only=True, operands=Operands.DATA),
-    Program("expr", reads_only=True, operands=Operands.DATA),
-    Program("sleep", reads_only=True, operands=Operands.DATA),
-    Program("test", reads_only=True, operands=Operands.LIST, raw=True, reader=lambda program, args, found: None),
-    Program("uname", reads_only=True, operands=Operands.DATA),
-    Program("hostname", reads_only=True, operands=Operands.DATA, reader=lambda program, args, found: found.veto("hostname", "sets the host's name") if found.operands else None),
-    Program("whoami", reads_only=True, operands=Operands.DATA),
-    Program("id", reads_only=True, operands=Operands.DATA),
-    Program("groups", reads_only=True, operands=Operands.DATA),
-    Program("nproc", reads_only=True, operands=Operands.DATA),
-    Program("arch", reads_only=True, operands=Operands.DATA),
-    Program("uptime", reads_only=True, operands=Operands.DATA),
-    Program("free", reads_only=True, operands=Operands.DATA),
-    Program("cal", reads_only=True, operands=Operands.DATA),
-    Program("locale", reads_only=True, operands=Operands.DATA),
-    Program("tty", reads_only=True, operands=Operands.DATA),
-    Program("which", reads_only=True, operands=Operands.DATA),
-    Program("whereis", reads_only=True, operands=Operands.DATA),
-    Program("ps", reads_only=True, operands=Operands.DATA, reader=lambda program, args, found: found.remark(Decision.ASK, "ps environment", "may print the environment of processes") if any("e" in word and not word.startswith("-") for word in args) else None),
-    Program("printenv", Decision.ASK, "prints the environment into the record", reads_only=True, operands=Operands.DATA),
+    *looker("cat", _letters_but(""), flags("--number --show-all --help --version"), strict=True),
+    *looker("head tail", takes("-n -c --lines --bytes -s"), letters("qvzfFr")),
+    *looker("wc", _letters_but(""), reads("--files0-from"), flags("--lines --words --bytes")),
+    *looker("sort", *_SORT_OPTIONS, strict=True),
+    *looker(
+        "uniq",
+        takes("-f -s -w --skip-fields --skip-chars --check-chars"),
+        operands=Operands.FILTER,
+    ),
+    *looker(
+        "cut",
+        takes("-b -c -d -f --bytes --characters --delimiter --fields --output-delimiter"),
+        letters("nsz"),
+    ),
+    *looker("paste", takes("-d --delimiters"), letters("sz")),
+    *looker("join", takes("-1 -2 -t -o -e -a -v -j")),
+    *looker("nl column fold fmt", takes("-b -s -w -v -i -t -o -N -c --width")),
+    *looker("tac comm expand unexpand rev cmp cksum md5sum sha1sum sha256sum sha512sum b2sum"),
+    *looker("strings od hexdump", takes("-n -t -e -A -N -j -w -s")),
+    *looker("xxd", takes("-l -s -c -g -o"), operands=Operands.FILTER),
+    *looker(
+        "base64 base32",
+        takes("-w --wrap"),
+        flags("-d --decode -D --ignore-garbage"),
+        reads("-i --input"),
+        writes("-o --output"),
+    ),
+    *looker("diff", *_DIFF_OPTIONS, deep=True),
+    Program(
+        "jq",
+        reads_only=True,
+        operands=Operands.READ,
+        skip=1,
+        skip_unless=("-f",),
+        options=(
+            takes("--arg --argjson --indent"),
+            reads("-f --from-file --slurpfile --rawfile -L"),
+            _letters_but("fL"),
+        ),
+    ),
+    Program(
+        "yq",
+        reads_only=True,
+        operands=Operands.READ,
+        skip=1,
+        options=(asks("edits in place", "-i --inplace"),),
+    ),
+    *looker(
+        "ls",
+        takes("-I --ignore -w -T"),
+        joined("--color --sort --time --time-style --format"),
+        _letters_but("IwT"),
+        operands=Operands.LIST,
+    ),
+    *looker("tree", takes("-L -I -P"), writes("-o"), operands=Operands.LIST),
+    *looker("stat", takes("-c --format --printf"), operands=Operands.LIST),
+    *looker(
+        "file",
+        reads("-f --files-from -m --magic-file"),
+        asks("writes a compiled table", "-C --compile"),
+        operands=Operands.LIST,
+    ),
+    *looker("du", takes("-d --max-depth --exclude -B -t"), operands=Operands.LIST),
+    *looker("df realpath readlink", operands=Operands.LIST),
+    *looker("basename dirname pwd true false seq expr sleep uname whoami", operands=Operands.DATA),
+    *looker("id groups nproc arch uptime free cal locale tty which", operands=Operands.DATA),
+    *looker("whereis type tr", operands=Operands.DATA),
+    *looker("hostname", operands=Operands.DATA, reader=_hostname),
+    *looker("ps", operands=Operands.DATA, reader=_ps),
+    *(
+        Program(name, reads_only=True, raw=True, reader=_nothing)
+        for name in ("echo", "printf", "test", "yes")
+    ),
     Program("date", reads_only=True, raw=True, reader=_date),
-    Program("tr", reads_only=True, operands=Operands.DATA),
-    Program("mkdir", operands=Operands.WRITE, options=(takes("-m", "--mode"), flags("-p", "-v", "--parents"))),
-    Program("touch", operands=Operands.WRITE, options=(takes("-d", "-t", "--date"), reads("-r", "--reference"), _letters("dtr"))),
-    Program("tee", operands=Operands.WRITE),
-    Program("truncate", Decision.ASK, "cuts files", operands=Operands.WRITE, options=(takes("-s", "--size"), reads("-r", "--reference"))),
-    Program("split", operands=Operands.READ, options=(takes("-l", "-b", "-n", "-a", "-C", "--lines", "--bytes"), runs("--filter"))),
-    Program("csplit", operands=Operands.READ),
-    Program("cp", operands=Operands.COPY, options=_COPY_OPTIONS),
-    Program("mv", operands=Operands.MOVE, options=_COPY_OPTIONS),
-    Program("install", operands=Operands.COPY, options=(takes("-m", "--mode", "-o", "-g"), *_COPY_OPTIONS, runs("--strip-program"))),
-    Program("ln", raw=True, reader=_ln),
-    Program("link", raw=True, reader=_ln),
-    Program("rm", Decision.ASK, "removes files", operands=Operands.DELETE, deep_options=("-r", "-R", "--recursive"), options=(Option(("-r", "-R", "--recursive")), _letters("rR"), asks("takes the safety off", "--no-preserve-root"), flags("--force", "--verbose", "--dir", "--one-file-system"))),
-    Program("rmdir", Decision.ASK, "removes directories", operands=Operands.DELETE),
-    Program("unlink", Decision.ASK, "removes a file", operands=Operands.DELETE),
-    Program("shred", Decision.ASK, "destroys files", operands=Operands.DELETE, options=(takes("-n", "-s"),)),
+    Program("printenv", Decision.ASK, "prints the environment into the record", reads_only=True),
+    *ordinary("mkdir", takes("-m --mode"), flags("-p -v --parents"), operands=Operands.WRITE),
+    *ordinary("touch", takes("-d -t --date"), reads("-r --reference"), operands=Operands.WRITE),
+    *ordinary("tee", flags("-a -i -p --append"), operands=Operands.WRITE),
+    *ordinary("cp", *_COPY_OPTIONS, operands=Operands.COPY),
+    *ordinary("mv", *_COPY_OPTIONS, operands=Operands.MOVE),
+    *ordinary(
+        "install",
+        takes("-m --mode -o -g"),
+        *_COPY_OPTIONS,
+        runs("--strip-program"),
+        operands=Operands.COPY,
+    ),
+    *ordinary(
+        "split csplit",
+        takes("-l -b -n -a -C --lines --bytes"),
+        runs("--filter"),
+        operands=Operands.READ,
+    ),
+    *asking("truncate", "cuts files", takes("-s --size"), operands=Operands.WRITE),
+    Program(
+        "rm",
+        Decision.ASK,
+        "removes files",
+        operands=Operands.DELETE,
+        options=_RM_OPTIONS,
+        deep_options=("-r",),
+    ),
+    *asking("rmdir unlink", "removes files", operands=Operands.DELETE),
+    *asking("shred", "destroys files", takes("-n -s"), operands=Operands.DELETE),
+    *(Program(name, raw=True, reader=_ln) for name in ("ln", "link")),
     Program("chmod", raw=True, reader=_chmod),
-    Program("chown", Decision.ASK, "changes owners", raw=True, reader=_chown),
-    Program("chgrp", Decision.ASK, "changes groups", raw=True, reader=_chown),
+    *(
+        Program(name, Decision.ASK, "changes owners", raw=True, reader=_chown)
+        for name in ("chown", "chgrp")
+    ),
     Program("dd", Decision.ASK, "copies raw blocks", raw=True, reader=_dd),
+    Program("patch", Decision.ASK, "changes files as a patch says", operands=Operands.WRITE),
 )

@@ -6,109 +6,139 @@ import re
 
 from ..decision import Decision
 from ..reading import Touch, Verb
+from ..words import listed
+from .git_options import SHOWN, WRITING
 from .model import (
     Found,
     Operands,
     Option,
     Program,
+    Reader,
     Value,
     asks,
     escalates,
     flags,
     joined,
+    letters,
     runs,
     table,
     takes,
-    writes,
 )
 
-URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?//|[^/:\s]+@[^:\s]+:|[A-Za-z][A-Za-z0-9+-]*::|[^/\s:]+:\S")
-_SHOWN = (
-    flags(*(f"-{letter}" for letter in "abcdefgilmprstuvwzBCDERWX"), "-1", "-2", "-3", "--stat", "--shortstat", "--numstat", "--summary", "--oneline", "--patch", "--no-patch", "--name-only", "--name-status", "--cached", "--staged", "--graph", "--all", "--decorate", "--no-decorate", "--reverse", "--merges", "--no-merges", "--first-parent", "--follow", "--no-color", "--raw", "--check", "--word-diff", "--no-ext-diff", "--no-textconv", "--minimal", "--patience", "--histogram", "--no-renames", "--exit-code", "--quiet", "--full-index", "--binary", "--text", "--ignore-all-space", "--ignore-space-change", "--ignore-blank-lines", "--no-prefix", "--merge-base", "--tags", "--branches", "--remotes", "--left-right", "--cherry-pick", "--boundary", "--topo-order", "--date-order", "--parents", "--children", "--no-notes", "--no-walk", "--show-signature", "--abbrev-commit", "--no-abbrev-commit", "--pretty", "--porcelain", "--long", "--short", "--branch", "--show-stash", "--ahead-behind", "--no-ahead-behind", "--line-porcelain", "--incremental", "--root", "--show-email", "--show-name", "--show-number", "--others", "--ignored", "--modified", "--deleted", "--stage", "--exclude-standard", "--error-unmatch", "--full-name", "--unmerged", "--killed", "--directory", "--eol", "--show-toplevel", "--show-prefix", "--show-cdup", "--git-dir", "--is-inside-work-tree", "--verify", "--symbolic-full-name", "--contains", "--count", "--name-rev", "--always", "--dirty", "--batch-check", "--summary", "--email", "--numbered", "--no-pager", "--help", "-h", "--reset-author", "--show-current", "--list", "--no-column", "--cc", "--dense", "--no-indent-heuristic", "--no-rename-empty", "--full-history", "--simplify-merges", "--clear-decorations", "--no-relative", "--absolute-git-dir", "--is-bare-repository"),
-    joined("--format", "--pretty", "--abbrev", "--color", "--color-words", "--stat", "--decorate", "--porcelain", "--untracked-files", "--ignored", "--date", "--word-diff", "--relative", "--find-renames", "--find-copies", "--dirstat", "--unified", "--inter-hunk-context", "--diff-filter", "--diff-algorithm", "--submodule", "--column", "--sort", "--since", "--until", "--after", "--before", "--author", "--committer", "--grep", "--max-count", "--skip", "--abbrev-ref", "--short", "--ignore-submodules", "--branches", "--tags", "--remotes", "--ws-error-highlight", "--src-prefix", "--dst-prefix", "--exclude", "--glob", "--contains", "--points-at", "--merged", "--no-merged", "--match", "--candidates", "--encoding", "--notes", "--decorate-refs", "--cherry", "--left-only", "--right-only"),
-    takes("-n", "-U", "-S", "-G", "-L", "-O", "-M", "--max-count", "--since", "--until", "--author", "--grep", "--format", "--skip", "--date", "--after", "--before"),
-    writes("--output", "-o"),
-    asks("runs programs named in the configuration", "--ext-diff", "--textconv", "--filters"),
-    asks("reads files that are not of the repository", "--no-index"),
-    runs("--open-files-in-pager", value=Value.JOINED),
+ADDRESS = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.-]*:)?//|[^/:\s]+@[^:\s]+:|[A-Za-z][A-Za-z0-9+-]*::|[^/\s:]+:\S"
+)
+_QUIET_GLOBALS = frozenset(
+    listed("""
+    --no-pager -P --no-optional-locks --literal-pathspecs --version --help -h
+    --no-replace-objects --no-lazy-fetch --no-advice
+    """)
+)
+_VALUED_GLOBALS = frozenset(
+    listed("-c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source")
 )
 
 
-def _looks(name: str, *extra: Option) -> Program:
-    """A subcommand that only reads, as long as its options are known."""
-    return Program(f"git {name}", reads_only=True, strict=True, operands=Operands.DATA, options=(*extra, *_SHOWN), reader=_revisions)
-
-
-def _asks(name: str, why: str, **more: object) -> Program:
-    return Program(f"git {name}", Decision.ASK, why, operands=Operands.DATA, **more)  # type: ignore[arg-type]
+def _global(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """The options before the subcommand; what follows them comes back as a command line."""
+    words = list(args)
+    while words and words[0].startswith("-"):
+        word = words.pop(0)
+        name = word.partition("=")[0]
+        if word in _QUIET_GLOBALS:
+            continue
+        if name == "-C" and words:
+            found.cwd = words.pop(0)
+            found.touches.append(Touch(Verb.LIST, found.cwd))
+            if found.cwd.startswith(("/", "~", "..")):
+                found.remark(Decision.ASK, "git -C", "works on another repository")
+            continue
+        if word in _VALUED_GLOBALS and words:
+            words.pop(0)
+        reason = f"{name} before the subcommand can change what git runs, or where"
+        found.remark(Decision.ASK, f"git {name}", reason)
+        found.changes = True
+    if words:
+        found.inner.append(("git", *words))
+    elif not any(word in ("--version", "--help", "-h") for word in args):
+        found.remark(Decision.ASK, "git", "git without a subcommand")
 
 
 def _revisions(program: Program, args: tuple[str, ...], found: Found) -> None:
-    """`HEAD:path` and `:path` show a file; a word that is a path outside reads there."""
+    """`HEAD:path` and `:path` show a file; other words may be paths as well."""
     for word in found.operands:
         _, colon, path = word.partition(":")
         if colon and path and not path.startswith("/"):
             found.touches.append(Touch(Verb.READ, path))
-        elif word.startswith(("/", "~", "../")):
-            found.touches.append(Touch(Verb.READ, word))
-        elif word not in ("HEAD", ".") and not colon:
-            found.touches.append(Touch(Verb.LIST, word))
+        elif not colon and word not in ("HEAD", "."):
+            found.touches.append(Touch(Verb.READ, word, deep=True))
 
 
 def _commit(program: Program, args: tuple[str, ...], found: Found) -> None:
     if found.operands:
-        found.remark(Decision.ASK, "git commit paths", "a commit takes the whole tree; it names paths")
+        found.remark(Decision.ASK, "git commit paths", "a commit takes the whole tree, not paths")
 
 
 def _switch(program: Program, args: tuple[str, ...], found: Found) -> None:
     creates = any(word in ("-c", "--create") for word in args)
-    if not creates or len(found.operands) > 1:
+    if not creates or len(found.operands) > 0:
         found.remark(Decision.ASK, "git switch", "changes the working tree to another commit")
 
 
-_FORCED = ("--force", "-f", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "-d", "--prune", "--all", "--branches", "--tags", "--follow-tags")
-
-
 def _push(program: Program, args: tuple[str, ...], found: Found) -> None:
-    """The remote is checked against the recorded ones by the boundary."""
-    remote, refs = (found.operands[0], found.operands[1:]) if found.operands else ("origin", [])
-    push_target(remote, tuple(refs), found)
+    remote = found.operands[0] if found.operands else None
+    push_target(remote, tuple(found.operands[1:]), found)
 
 
-def push_target(remote: str, refs: tuple[str, ...], found: Found) -> None:
-    """The remarks of a push, for the action and for the program alike."""
+def push_target(remote: str | None, refs: tuple[str, ...], found: Found) -> None:
+    """The remarks of a push, for the action and for the program alike. Whether the remote was
+    recorded, the boundary knows."""
     found.network = True
     found.changes = True
-    if remote.startswith("-") or any(ref.startswith("-") for ref in refs):
+    words = (remote or "", *refs)
+    if any(word.startswith("-") for word in words):
         found.veto("git push option", "a remote or reference looks like an option")
-    elif URL.match(remote) or "/" in remote or remote in (".", ".."):
-        found.veto("git push address", "pushes to an address that was not recorded with the workspace")
+    elif remote is not None and (
+        ADDRESS.match(remote) or "/" in remote or remote in ("", ".", "..", "~")
+    ):
+        reason = "pushes to an address that was not recorded with the workspace"
+        found.veto("git push address", reason)
     found.remotes.append(remote)
-    for ref in refs:
-        if ref.startswith("+") or ref.startswith(":") or "*" in ref:
-            found.remark(Decision.ESCALATE, "git push rewrite", "rewrites or deletes what others have")
+    if any(ref.startswith(("+", ":")) or "*" in ref for ref in refs):
+        reason = "rewrites or deletes what others have"
+        found.remark(Decision.ESCALATE, "git push rewrite", reason)
+
+
+_READING_CONFIG = frozenset(listed("--get --list -l --get-all --get-regexp get list"))
 
 
 def _config(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Reading one value is harmless, unless it may be a credential."""
-    reading = any(word in ("--get", "--list", "-l", "--get-all", "--get-regexp", "get", "list") for word in args)
-    if not reading:
+    if not _READING_CONFIG.intersection(args):
         found.remark(Decision.ASK, "git config", "settings of git can run programs")
         found.changes = True
-    if any(word.casefold().startswith("credential") or "token" in word.casefold() or "extraheader" in word.casefold() for word in args):
-        found.remark(Decision.ESCALATE, "git config credential", "may print or set a credential")
+    if any(re.search(r"(?i)credential|token|extraheader|password", word) for word in args):
+        reason = "may print or set a credential"
+        found.remark(Decision.ESCALATE, "git config credential", reason)
     if any(word in ("--global", "--system") for word in args):
         found.remark(Decision.ESCALATE, "git config global", "settings outside the worktree")
+    if any(word in ("-f", "--file") or word.startswith("--file=") for word in args):
+        found.remark(Decision.ASK, "git config file", "reads or writes another settings file")
 
 
-def _branch(program: Program, args: tuple[str, ...], found: Found) -> None:
-    listing = any(word in ("--list", "-l", "-a", "-r", "--show-current", "--contains", "-v", "-vv", "--merged", "--no-merged") for word in args)
-    if found.operands and not listing:
+_LISTING = frozenset(
+    listed("--list -l -a -r --show-current --contains -v -vv --merged --no-merged")
+)
+
+
+def _references(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """Branches and tags: listed, or made."""
+    if found.operands and not _LISTING.intersection(args):
         found.remark(Decision.ASK, f"{program.name} write", "makes or changes a reference")
         found.changes = True
 
 
-def _only(*words: str) -> object:
+def _only(*words: str) -> Reader:
     """A reader for subcommands of which only some second words merely look."""
 
     def reader(program: Program, args: tuple[str, ...], found: Found) -> None:
@@ -120,66 +150,129 @@ def _only(*words: str) -> object:
     return reader
 
 
-def _global(program: Program, args: tuple[str, ...], found: Found) -> None:
-    """The options before the subcommand."""
-    words = list(args)
-    while words and words[0].startswith("-"):
-        word = words.pop(0)
-        name = word.partition("=")[0]
-        if word in ("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--version", "--help", "-h", "--no-replace-objects", "--no-lazy-fetch", "--no-advice"):
-            continue
-        if name == "-C" and words:
-            found.cwd = words.pop(0)
-            found.touches.append(Touch(Verb.LIST, found.cwd))
-            if found.cwd.startswith(("/", "~", "..")):
-                found.remark(Decision.ASK, "git -C", "works on another repository")
-            continue
-        if word in ("-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source") and words:
-            words.pop(0)
-        found.remark(Decision.ASK, f"git {name}", "an option before the subcommand can change what git runs or where")
-        found.changes = True
-    if words:
-        found.inner.append(("git", *words))
-    elif not any(word in args for word in ("--version", "--help", "-h")):
-        found.remark(Decision.ASK, "git", "names no subcommand")
+def _looks(names: str, *extra: Option, reader: Reader = _revisions) -> tuple[Program, ...]:
+    """Subcommands that only read, as long as their options are known."""
+    return tuple(
+        Program(
+            f"git {name}",
+            reads_only=True,
+            strict=True,
+            operands=Operands.DATA,
+            options=(*extra, *SHOWN),
+            reader=reader,
+        )
+        for name in names.split()
+    )
 
+
+def _partly(name: str, *quiet: str) -> Program:
+    return Program(f"git {name}", operands=Operands.DATA, reads_only=True, reader=_only(*quiet))
+
+
+_PUSH = (
+    escalates(
+        "rewrites or deletes what others have",
+        "--force -f --force-with-lease --force-if-includes --mirror --delete -d --prune --all"
+        " --branches --tags --follow-tags",
+        Value.JOINED,
+    ),
+    runs("--receive-pack --exec"),
+    asks("talks to the server's hooks", "-o --push-option", Value.NEEDED),
+    asks("skips the operator's own checks", "--no-verify"),
+    flags("-u --set-upstream -q --quiet -v --verbose -n --dry-run --porcelain --progress"),
+    flags("--no-progress --atomic -4 -6 --thin"),
+)
+_COMMIT = (
+    takes("-m --message"),
+    flags("-a --all -q --quiet -v --verbose -s --signoff --no-edit --allow-empty-message"),
+    flags("--no-gpg-sign --dry-run --short --porcelain"),
+    asks("skips the operator's own checks", "--no-verify -n"),
+    asks("rewrites a commit", "--amend"),
+    asks("names another author or time", "--author --date", Value.NEEDED),
+)
+_GREP = (
+    runs("-O --open-files-in-pager", Value.JOINED),
+    takes("-e -A -B -C --max-depth -f"),
+    letters("abcEFGhHiIlLnopqvwWz"),
+    flags("--cached --untracked --name-only --count --line-number --ignore-case --no-color"),
+    asks("reads files that are not of the repository", "--no-index"),
+)
+_BRANCH = asks(
+    "changes or deletes a branch",
+    "-D -d --delete -m -M --move -C --copy -f --force -u --set-upstream-to --edit-description",
+)
 
 SUBCOMMANDS = table(
-    *(_looks(name) for name in ("status", "diff", "log", "show", "blame", "ls-files", "ls-tree", "rev-parse", "rev-list", "describe", "shortlog", "merge-base", "name-rev", "diff-tree", "diff-index", "diff-files", "whatchanged", "range-diff", "for-each-ref", "show-ref", "show-branch", "cherry", "check-ignore", "count-objects", "version", "var", "annotate", "check-attr", "fsck")),
-    _looks("cat-file", asks("runs filters of the configuration", "--filters", "--textconv", value=Value.NONE)),
-    Program("git grep", reads_only=True, strict=True, operands=Operands.DATA, options=(
-        runs("-O", "--open-files-in-pager", value=Value.JOINED), takes("-e", "-A", "-B", "-C", "--max-depth", "-f"),
-        flags(*(f"-{letter}" for letter in "abcEFGhHiIlLnopqvwWz"), "--cached", "--untracked", "--name-only", "--count", "--line-number", "--ignore-case", "--no-color"), asks("reads files that are not of the repository", "--no-index"))),
+    *_looks(
+        """
+        status diff log show blame ls-files ls-tree rev-parse rev-list describe shortlog
+        merge-base name-rev diff-tree diff-index diff-files whatchanged range-diff for-each-ref
+        show-ref show-branch cherry check-ignore count-objects version var annotate check-attr
+        fsck
+        """
+    ),
+    *_looks("cat-file", asks("runs filters of the configuration", "--filters --textconv")),
+    Program(
+        "git grep", reads_only=True, strict=True, operands=Operands.READ, skip=1, options=_GREP
+    ),
     Program("git help", reads_only=True, operands=Operands.DATA),
-    Program("git commit", operands=Operands.DATA, strict=True, reader=_commit, options=(
-        takes("-m", "--message"), flags("-a", "--all", "-q", "--quiet", "-v", "--verbose", "-s", "--signoff", "--no-edit", "--allow-empty-message", "--no-gpg-sign", "--dry-run", "--short", "--porcelain"),
-        asks("skips the operator's own checks", "--no-verify", "-n"), asks("rewrites a commit", "--amend"), asks("names another author or time", "--author", "--date", value=Value.NEEDED))),
-    Program("git switch", operands=Operands.DATA, strict=True, reader=_switch, options=(takes("-c", "--create"), flags("-q", "--quiet", "--no-guess", "--no-track"))),
-    Program("git add", operands=Operands.LIST, strict=True, options=(flags("-A", "--all", "-u", "--update", "-v", "--verbose", "-n", "--dry-run", "-N", "--intent-to-add", "--ignore-errors"),)),
-    Program("git push", Decision.ASK, "sends the run's work to others", network=True, operands=Operands.DATA, reader=_push, strict=True, options=(
-        escalates("rewrites or deletes what others have", *_FORCED, value=Value.JOINED), runs("--receive-pack", "--exec"), asks("talks to the server's hooks", "-o", "--push-option", value=Value.NEEDED),
-        asks("skips the operator's own checks", "--no-verify"), flags("-u", "--set-upstream", "-q", "--quiet", "-v", "--verbose", "-n", "--dry-run", "--porcelain", "--progress", "--no-progress", "--atomic", "-4", "-6", "--thin"))),
-    *(_asks(name, "talks to a remote", network=True, options=(runs("--upload-pack", "-u"),)) for name in ("fetch", "pull", "clone", "ls-remote", "remote-update", "archive", "submodule", "send-email", "request-pull", "fetch-pack", "send-pack", "svn", "p4", "cvsimport", "lfs", "daemon", "instaweb", "http-fetch", "http-push", "imap-send")),
-    Program("git remote", operands=Operands.DATA, reads_only=True, reader=_only("", "show", "get-url")),  # type: ignore[arg-type]
-    Program("git stash", operands=Operands.DATA, reads_only=True, reader=_only("list", "show")),  # type: ignore[arg-type]
-    Program("git worktree", operands=Operands.DATA, reads_only=True, reader=_only("list")),  # type: ignore[arg-type]
-    Program("git reflog", operands=Operands.DATA, reads_only=True, reader=_only("", "show", "exists")),  # type: ignore[arg-type]
-    Program("git notes", operands=Operands.DATA, reads_only=True, reader=_only("list", "show")),  # type: ignore[arg-type]
-    Program("git branch", operands=Operands.DATA, reads_only=True, strict=True, options=(*_SHOWN, asks("changes or deletes a branch", "-D", "-d", "--delete", "-m", "-M", "--move", "-C", "--copy", "-f", "--force", "-u", "--set-upstream-to", "--edit-description")), reader=_branch),
-    Program("git tag", operands=Operands.DATA, reads_only=True, strict=True, options=(flags("-l", "--list", "-n"), joined("--sort", "--contains", "--points-at", "--format")), reader=_branch),
+    Program("git commit", operands=Operands.DATA, strict=True, reader=_commit, options=_COMMIT),
+    Program(
+        "git switch",
+        operands=Operands.DATA,
+        strict=True,
+        reader=_switch,
+        options=(takes("-c --create"), flags("-q --quiet --no-guess --no-track")),
+    ),
+    Program(
+        "git add",
+        operands=Operands.LIST,
+        strict=True,
+        options=(flags("-A --all -u --update -v --verbose -n --dry-run -N --ignore-errors"),),
+    ),
+    Program(
+        "git push",
+        Decision.ASK,
+        "sends the run's work to others",
+        network=True,
+        operands=Operands.DATA,
+        reader=_push,
+        strict=True,
+        options=_PUSH,
+    ),
+    _partly("remote", "", "show", "get-url"),
+    _partly("stash", "list", "show"),
+    _partly("worktree", "list"),
+    _partly("reflog", "", "show", "exists"),
+    _partly("notes", "list", "show"),
+    *_looks("branch", _BRANCH, reader=_references),
+    Program(
+        "git tag",
+        operands=Operands.DATA,
+        reads_only=True,
+        strict=True,
+        options=(flags("-l --list -n"), joined("--sort --contains --points-at --format")),
+        reader=_references,
+    ),
     Program("git config", operands=Operands.DATA, reads_only=True, reader=_config),
-    *(_asks(name, why) for name, why in (
-        ("reset", "discards work"), ("checkout", "discards work or changes the tree"), ("restore", "discards work"), ("clean", "removes files"), ("rm", "removes files"), ("mv", "moves files"),
-        ("merge", "changes the tree"), ("rebase", "rewrites commits and can run commands"), ("cherry-pick", "changes the tree"), ("revert", "changes the tree"), ("bisect", "changes the tree and can run commands"),
-        ("apply", "changes files"), ("am", "makes commits"), ("gc", "removes what nothing refers to"), ("prune", "removes what nothing refers to"), ("repack", "rewrites the repository"),
-        ("update-ref", "moves or deletes references"), ("symbolic-ref", "moves references"), ("replace", "makes history show other content"), ("filter-branch", "rewrites history and runs commands"), ("filter-repo", "rewrites history"),
-        ("init", "makes a repository, from a template that can hold hooks"), ("difftool", "runs a program"), ("mergetool", "runs a program"), ("update-index", "changes the index"), ("read-tree", "changes the index"), ("write-tree", "writes objects"),
-        ("commit-tree", "makes commits"), ("hash-object", "writes objects"), ("fast-import", "writes history"), ("fast-export", "prints the whole history"), ("bundle", "writes a file"), ("format-patch", "writes files"), ("maintenance", "starts background work"), ("hook", "runs hooks"),
-        ("credential", "prints credentials"), ("sparse-checkout", "changes the tree"), ("checkout-index", "writes files"), ("gui", "starts a program"), ("web--browse", "starts a program"), ("rerere", "changes files"), ("shell", "starts a shell"),
-    )),
+    *(
+        Program(
+            f"git {name}",
+            Decision.ASK,
+            "talks to a remote",
+            network=True,
+            operands=Operands.FREE,
+            options=(runs("--upload-pack -u --exec"),),
+        )
+        for name in WRITING["talks to a remote"].split()
+    ),
+    *(
+        Program(f"git {name}", Decision.ASK, why, operands=Operands.FREE)
+        for why, names in WRITING.items()
+        if why != "talks to a remote"
+        for name in names.split()
+    ),
 )
 
-GIT = table(
-    Program("git", raw=True, reads_only=True, reader=_global, subcommands=SUBCOMMANDS),
-)
+GIT = table(Program("git", raw=True, reads_only=True, reader=_global, subcommands=SUBCOMMANDS))
 """`git` reads its own options first; the subcommand comes back as an inner command line."""

@@ -7,23 +7,34 @@ from __future__ import annotations
 
 import ast
 
+from ..words import listed
+
 MAX_INLINE = 8192
 _RISKY_MODULES = frozenset(
-    "os posix nt subprocess shutil socket ssl ctypes pty signal multiprocessing threading asyncio "
-    "urllib http requests httpx aiohttp ftplib smtplib telnetlib poplib imaplib xmlrpc socketserver "
-    "importlib runpy code codeop pdb pickle marshal shelve dbm sqlite3 tempfile pathlib glob fileinput "
-    "webbrowser builtins gc inspect sys resource mmap fcntl termios tty pwd grp crypt zipimport "
-    "zipfile tarfile venv ensurepip pip site sitecustomize concurrent _posixsubprocess "
-    "_thread paramiko fabric docker boto3 psutil pexpect sh plumbum".split()
+    listed(
+        """
+        os posix nt subprocess shutil socket ssl ctypes pty signal multiprocessing threading
+        asyncio urllib http requests httpx aiohttp ftplib smtplib telnetlib poplib imaplib xmlrpc
+        socketserver importlib runpy code codeop pdb pickle marshal shelve dbm sqlite3 tempfile
+        pathlib glob fileinput webbrowser builtins gc inspect sys resource mmap fcntl termios tty
+        pwd grp crypt zipimport zipfile tarfile venv ensurepip pip site sitecustomize concurrent
+        _posixsubprocess _thread paramiko fabric docker boto3 psutil pexpect sh plumbum io _io
+        codecs logging sched timeit trace profile cProfile bdb ast dis types operator platform
+        """
+    )
 )
 _RISKY_NAMES = frozenset(
-    "exec eval compile open __import__ getattr setattr delattr globals locals vars "
-    "breakpoint input exit quit memoryview __builtins__ __loader__ __spec__".split()
+    listed(
+        """
+        exec eval compile open __import__ getattr setattr delattr globals locals vars breakpoint
+        input exit quit memoryview __builtins__ __loader__ __spec__
+        """
+    )
 )
 
 
 def judge_python(code: str) -> str:
-    """"" where the code plainly computes and prints; else why a person should look."""
+    """ "" where the code plainly computes and prints; else why a person should look."""
     if not code.strip():
         return "there is no code to read"
     if len(code) > MAX_INLINE:

@@ -43,6 +43,8 @@ class Operands(Enum):
     LIST = "list"
     WRITE = "write"
     DELETE = "delete"
+    FILTER = "filter"
+    """The first is read, a second one written."""
     COPY = "copy"
     MOVE = "move"
     LINK = "link"
@@ -63,7 +65,7 @@ class Found:
     inner: list[tuple[str, ...]] = field(default_factory=list)
     script: list[str] = field(default_factory=list)
     environment: list[str] = field(default_factory=list)
-    remotes: list[str] = field(default_factory=list)
+    remotes: list[str | None] = field(default_factory=list)
     cwd: str | None = None
     network: bool = False
     changes: bool = False
@@ -115,53 +117,120 @@ class Program:
     reader: Reader | None = None
     raw: bool = False
     """The reader takes the arguments as they are; the option table is not used."""
-    stdin_is_code: bool = False
-    """Without operands it runs what it reads from standard input."""
 
 
-def flags(*names: str) -> Option:
-    """Options without a value and without a remark."""
-    return Option(names)
+def flags(names: str) -> Option:
+    """Options (names separated by blanks) without a value and without a remark."""
+    return Option(tuple(names.split()))
 
 
-def takes(*names: str) -> Option:
+def letters(each: str) -> Option:
+    """Single-letter options without a value and without a remark."""
+    return Option(tuple(f"-{letter}" for letter in each))
+
+
+def takes(names: str) -> Option:
     """Options whose value is plain data."""
-    return Option(names, Value.NEEDED)
+    return Option(tuple(names.split()), Value.NEEDED)
 
 
-def joined(*names: str) -> Option:
+def joined(names: str) -> Option:
     """Options that may have a value, only joined to them."""
-    return Option(names, Value.JOINED)
+    return Option(tuple(names.split()), Value.JOINED)
 
 
-def reads(*names: str) -> Option:
+def reads(names: str) -> Option:
     """Options whose value is a file that is read."""
-    return Option(names, Value.NEEDED, Verb.READ)
+    return Option(tuple(names.split()), Value.NEEDED, Verb.READ)
 
 
-def writes(*names: str, value: Value = Value.NEEDED) -> Option:
+def writes(names: str) -> Option:
     """Options whose value is a file that is written."""
-    return Option(names, value, Verb.WRITE)
+    return Option(tuple(names.split()), Value.NEEDED, Verb.WRITE)
 
 
-def moves_to(*names: str) -> Option:
+def obeys(names: str) -> Option:
+    """Options whose value is a file that is run."""
+    return Option(tuple(names.split()), Value.NEEDED, Verb.RUN)
+
+
+def moves_to(names: str) -> Option:
     """Options whose value is the directory to work in."""
-    return Option(names, Value.NEEDED, Verb.LIST, cd=True)
+    return Option(tuple(names.split()), Value.NEEDED, Verb.LIST, cd=True)
 
 
-def asks(why: str, *names: str, value: Value = Value.NONE) -> Option:
+def asks(why: str, names: str, value: Value = Value.NONE) -> Option:
     """Options that make a person look."""
-    return Option(names, value, decision=Decision.ASK, why=why)
+    return Option(tuple(names.split()), value, decision=Decision.ASK, why=why)
 
 
-def runs(*names: str, value: Value = Value.NEEDED) -> Option:
+def runs(names: str, value: Value = Value.NEEDED) -> Option:
     """Options whose value is a program or code to be run."""
-    return Option(names, value, decision=Decision.ASK, why="runs another program")
+    return asks("runs another program", names, value)
 
 
-def escalates(why: str, *names: str, value: Value = Value.NONE) -> Option:
+def escalates(why: str, names: str, value: Value = Value.NONE) -> Option:
     """Options that make a member of security look."""
-    return Option(names, value, decision=Decision.ESCALATE, why=why)
+    return Option(tuple(names.split()), value, decision=Decision.ESCALATE, why=why)
+
+
+def looker(
+    names: str,
+    *options: Option,
+    operands: Operands = Operands.READ,
+    strict: bool = False,
+    deep: bool = False,
+    reader: Reader | None = None,
+) -> tuple[Program, ...]:
+    """Programs that only look, under each of their names."""
+    return tuple(
+        Program(
+            name,
+            reads_only=True,
+            operands=operands,
+            options=options,
+            strict=strict,
+            deep=deep,
+            reader=reader,
+        )
+        for name in names.split()
+    )
+
+
+def asking(
+    names: str,
+    why: str,
+    *options: Option,
+    decision: Decision = Decision.ASK,
+    operands: Operands = Operands.DATA,
+    network: bool = False,
+    reader: Reader | None = None,
+) -> tuple[Program, ...]:
+    """Programs at which a person looks, under each of their names."""
+    return tuple(
+        Program(
+            name,
+            decision,
+            why,
+            operands=operands,
+            options=options,
+            network=network,
+            reader=reader,
+        )
+        for name in names.split()
+    )
+
+
+def ordinary(
+    names: str,
+    *options: Option,
+    operands: Operands = Operands.FREE,
+    reader: Reader | None = None,
+) -> tuple[Program, ...]:
+    """Programs that work on the project and are let do so, under each of their names."""
+    return tuple(
+        Program(name, operands=operands, options=options, reader=reader) for name in names.split()
+    )
 
 
 def table(*programs: Program) -> dict[str, Program]:

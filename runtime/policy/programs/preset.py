@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ..words import listed
+
 DEFAULT_PROGRAMS: frozenset[str] = frozenset(
-    """
+    listed("""
     python python3 pytest py.test pip pip3 uv uvx poetry pipenv pdm hatch tox nox
     node npm npx yarn pnpm bun deno tsc eslint prettier jest vitest mocha
     make cmake ctest ninja meson just bazel gcc g++ cc c++ clang clang++ ld ar nm objdump
@@ -19,5 +21,5 @@ DEFAULT_PROGRAMS: frozenset[str] = frozenset(
     stdbuf nohup setsid printenv ps kill tar gzip gunzip zcat bzip2 xz zstd zip unzip
     jq yq base64 xxd od hexdump strings md5sum sha1sum sha256sum sha512sum cksum
     sqlite3 sh bash dash docker
-    """.split()
+    """)
 )

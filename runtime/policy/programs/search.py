@@ -15,13 +15,17 @@ from .model import (
     asks,
     flags,
     joined,
+    letters,
+    looker,
     moves_to,
+    ordinary,
     reads,
     runs,
     table,
     takes,
     writes,
 )
+from .sed import read_sed
 
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
@@ -46,7 +50,9 @@ def _find(program: Program, args: tuple[str, ...], found: Found) -> None:
             found.changes = True
         elif word == "-delete":
             found.remark(Decision.ASK, "find -delete", "removes what it finds")
-            found.touches += [Touch(Verb.DELETE, start, deep=True) for start in starts if start != "."]
+            found.touches += [
+                Touch(Verb.DELETE, start, deep=True) for start in starts if start != "."
+            ]
             found.changes = True
         elif word in _FIND_WRITES:
             found.touches.append(Touch(Verb.WRITE, following))
@@ -64,64 +70,6 @@ def _until_end(words: list[str]) -> list[str]:
     return inner
 
 
-_SED_FILE = re.compile(r"(?:^|[;{}\n]|[0-9$/])\s*[rRwW]\s*([^\s;}]\S*)")
-_SED_PLAIN = re.compile(
-    r"(?:\s*(?:[0-9$]+(?:,[0-9$+~]+)?|/(?:[^/\\\n]|\\.)*/I?(?:,(?:[0-9$]+|/(?:[^/\\\n]|\\.)*/))?)?\s*!?\s*"
-    r"(?:[pdqQnNgGhHxDPl=][0-9]*|s/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/[gpiI0-9]*"
-    r"|s\|(?:[^|\\\n]|\\.)*\|(?:[^|\\\n]|\\.)*\|[gpiI0-9]*|s#(?:[^#\\\n]|\\.)*#(?:[^#\\\n]|\\.)*#[gpiI0-9]*"
-    r"|s,(?:[^,\\\n]|\\.)*,(?:[^,\\\n]|\\.)*,[gpiI0-9]*"
-    r"|y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/|[aic]\\?\s*[^\n\\]*)\s*(?:;|\n|$))*"
-)
-
-
-def _sed(program: Program, args: tuple[str, ...], found: Found) -> None:
-    """A script of the plain commands is read; anything else may run or write."""
-    scripts: list[str] = []
-    files: list[str] = []
-    in_place = False
-    words = list(args)
-    explicit = False
-    while words:
-        word = words.pop(0)
-        if word == "--":
-            files += words
-            break
-        if word in ("-e", "--expression") or (word.startswith("-") and not word.startswith("--") and word[-1:] == "e" and set(word[1:]) <= set("nErsuze")):
-            explicit = True
-            scripts += words[:1]
-            del words[:1]
-        elif word.startswith("--expression="):
-            explicit = True
-            scripts.append(word.partition("=")[2])
-        elif word in ("-f", "--file") or word.startswith("--file="):
-            explicit = True
-            name = word.partition("=")[2] or (words.pop(0) if words else "")
-            found.touches.append(Touch(Verb.READ, name))
-            found.opaque("sed -f", "the sed script is in a file that was not read")
-        elif word.startswith(("-i", "--in-place")):
-            in_place = True
-        elif word.startswith("-") and word != "-":
-            if not (set(word[1:]) <= set("nErsuz") or word in _SED_LONG):
-                found.remark(Decision.ASK, "sed unknown option", f"sed has an unknown option: {word}")
-            if "i" in word[1:] and not word.startswith("--"):
-                in_place = True
-        else:
-            files.append(word)
-    if not explicit:
-        scripts, files = files[:1], files[1:]
-    for script in scripts:
-        if not _SED_PLAIN.fullmatch(script):
-            found.opaque("sed script", "the sed script may run commands or write files")
-            found.changes = True
-            found.touches += [Touch(Verb.WRITE, name) for name in _SED_FILE.findall(script)]
-    found.changes = found.changes or in_place
-    verb = Verb.WRITE if in_place else Verb.READ
-    found.touches += [Touch(verb, path) for path in files if path != "-"]
-
-
-_SED_LONG = frozenset(
-    {"--quiet", "--silent", "--regexp-extended", "--null-data", "--separate", "--unbuffered", "--posix", "--debug", "--sandbox", "--help", "--version", "-l"}
-)
 _AWK_RISKY = re.compile(r"system|getline|\||>|\bclose\b|@|ENVIRON|\bfflush\b|/inet")
 
 
@@ -146,16 +94,19 @@ def _awk(program: Program, args: tuple[str, ...], found: Found) -> None:
     found.touches += [Touch(Verb.READ, path) for path in words if "=" not in path and path != "-"]
 
 
-_TAR_RUNS = ("--checkpoint-action", "--to-command", "--use-compress-program", "--info-script", "--new-volume-script", "--rsh-command", "--rmt-command")
 _TAR_OPTIONS = (
     Option(("-f", "--file"), Value.NEEDED),
-    runs(*_TAR_RUNS, "-I", "-F"),
-    moves_to("-C", "--directory"),
-    takes("--exclude", "--strip-components", "--transform", "--xform", "--owner", "--group", "--mode", "--mtime", "--checkpoint", "--format"),
-    reads("-T", "--files-from", "-X", "--exclude-from"),
-    asks("follows absolute names", "-P", "--absolute-names"),
+    runs("--checkpoint-action --to-command --use-compress-program --info-script -I -F"),
+    runs("--new-volume-script --rsh-command --rmt-command"),
+    moves_to("-C --directory"),
+    takes("--exclude --strip-components --transform --xform --owner --group --mode --mtime"),
+    takes("--checkpoint --format"),
+    reads("-T --files-from -X --exclude-from"),
+    asks("follows absolute names", "-P --absolute-names"),
     asks("removes what it packs", "--remove-files"),
-    flags(*(f"-{letter}" for letter in "cxtruzjJvkpmhOaAdnSWU"), "--extract", "--get", "--create", "--list", "--gzip", "--bzip2", "--xz", "--zstd", "--verbose", "--keep-old-files", "--no-same-owner", "--append", "--update", "--diff", "--to-stdout", "--auto-compress"),
+    letters("cxtruzjJvkpmhOaAdnSWU"),
+    flags("--extract --get --create --list --gzip --bzip2 --xz --zstd --verbose --append --update"),
+    flags("--keep-old-files --no-same-owner --diff --to-stdout --auto-compress"),
 )
 
 
@@ -168,7 +119,12 @@ def _tar(program: Program, args: tuple[str, ...], found: Found) -> None:
         words = _unbundled(words)
     plain = Program("tar", options=_TAR_OPTIONS, strict=True, operands=Operands.DATA)
     members = read_options(plain, words, found)
-    modes = {letter for word in words if word.startswith("-") and not word.startswith("--") for letter in word}
+    modes = {
+        letter
+        for word in words
+        if word.startswith("-") and not word.startswith("--")
+        for letter in word
+    }
     long = {word.partition("=")[0] for word in words if word.startswith("--")}
     archive = _after(words, "f", "--file")
     target, found.cwd = found.cwd or ".", None
@@ -181,7 +137,14 @@ def _tar(program: Program, args: tuple[str, ...], found: Found) -> None:
             found.veto("tar extract", "unpacks over the system")
     if not lists and not extracts:
         found.changes = True
-        found.touches += [Touch(Verb.READ, f"{target}/{name}" if target != "." and not name.startswith("/") else name, deep=True) for name in members]
+        found.touches += [
+            Touch(
+                Verb.READ,
+                f"{target}/{name}" if target != "." and not name.startswith("/") else name,
+                deep=True,
+            )
+            for name in members
+        ]
     if archive and archive != "-":
         verb = Verb.READ if extracts or lists else Verb.WRITE
         found.touches.append(Touch(verb, archive))
@@ -213,53 +176,120 @@ def _after(words: tuple[str, ...], letter: str, long: str) -> str:
 
 
 _GREP_OPTIONS = (
-    takes("-e", "--regexp", "-A", "-B", "-C", "-m", "--max-count", "--include", "--exclude", "--exclude-dir", "--after-context", "--before-context", "--context", "--label", "-d", "-D"),
-    reads("-f", "--file", "--exclude-from"),
-    joined("--color", "--colour", "--binary-files", "--directories"),
-    Option(("-r", "-R", "--recursive", "--dereference-recursive")),
-    flags(*(f"-{letter}" for letter in "abcEFGhHiIlLnoPqsTuUvVwxyZz"), "--ignore-case", "--line-number", "--count", "--files-with-matches", "--files-without-match", "--invert-match", "--word-regexp", "--fixed-strings", "--extended-regexp", "--perl-regexp", "--only-matching", "--quiet", "--silent", "--no-messages", "--with-filename", "--no-filename", "--null", "--line-regexp", "--text", "--help", "--version"),
+    takes("-e --regexp -A -B -C -m --max-count --include --exclude --exclude-dir -d -D --label"),
+    takes("--after-context --before-context --context"),
+    reads("-f --file --exclude-from"),
+    joined("--color --colour --binary-files --directories"),
+    flags("-r -R --recursive --dereference-recursive"),
+    letters("abcEFGhHiIlLnoPqsTuUvVwxyZz"),
+    flags("--ignore-case --line-number --count --files-with-matches --files-without-match"),
+    flags("--invert-match --word-regexp --fixed-strings --extended-regexp --perl-regexp"),
+    flags("--only-matching --quiet --silent --no-messages --with-filename --no-filename --null"),
+    flags("--line-regexp --text --help --version"),
 )
 _RG_OPTIONS = (
-    runs("--pre", "--hostname-bin"),
-    takes("-e", "--regexp", "-g", "--glob", "--iglob", "-t", "--type", "-T", "--type-not", "-A", "-B", "-C", "--after-context", "--before-context", "--context", "-m", "--max-count", "-r", "--replace", "-d", "--max-depth", "-j", "--threads", "-M", "--max-columns", "--sort", "--sortr", "--type-add", "--color", "--colors", "--pre-glob", "-E", "--encoding", "--engine"),
-    reads("-f", "--file", "--ignore-file"),
-    flags(*(f"-{letter}" for letter in "abchHiIlLnNopPqsSuUvVwxz0F."), "--files", "--hidden", "--no-ignore", "--ignore-case", "--smart-case", "--line-number", "--no-heading", "--heading", "--count", "--files-with-matches", "--fixed-strings", "--word-regexp", "--multiline", "--json", "--vimgrep", "--no-filename", "--with-filename", "--only-matching", "--invert-match", "--stats", "--trim", "--text", "--no-line-number", "--pcre2", "--follow", "--column", "--type-list", "--version", "--help", "--quiet", "--null", "--no-config", "--no-messages", "--unrestricted", "--multiline-dotall", "--files-without-match", "--count-matches", "--passthru", "--search-zip"),
+    runs("--pre --hostname-bin"),
+    takes("-e --regexp -g --glob --iglob -t --type -T --type-not -A -B -C --after-context"),
+    takes("--before-context --context -m --max-count -r --replace -d --max-depth -j --threads"),
+    takes("-M --max-columns --sort --sortr --type-add --color --colors --pre-glob -E --encoding"),
+    takes("--engine"),
+    reads("-f --file --ignore-file"),
+    letters("abchHiIlLnNopPqsSuUvVwxz0F."),
+    flags("--files --hidden --no-ignore --ignore-case --smart-case --line-number --no-heading"),
+    flags("--heading --count --files-with-matches --fixed-strings --word-regexp --multiline"),
+    flags("--json --vimgrep --no-filename --with-filename --only-matching --invert-match --stats"),
+    flags("--trim --text --no-line-number --pcre2 --follow --column --type-list --version --help"),
+    flags("--quiet --null --no-config --no-messages --unrestricted --multiline-dotall"),
+    flags("--files-without-match --count-matches --passthru --search-zip"),
+)
+_FD_OPTIONS = (
+    runs("-x --exec -X --exec-batch"),
+    takes("-e --extension -t --type -d --max-depth -E --exclude"),
+    letters("HIal0isgp"),
 )
 
 
 def _default_here(program: Program, args: tuple[str, ...], found: Found) -> None:
     """A recursive search without a path searches the working directory."""
     given = set(args)
-    short = {letter for word in args if word.startswith("-") and not word.startswith("--") for letter in word[1:]}
+    short = {
+        letter
+        for word in args
+        if word.startswith("-") and not word.startswith("--")
+        for letter in word[1:]
+    }
     explicit = given & {"--regexp", "-e", "-f", "--file", "--files"} or "e" in short
     paths = found.operands if explicit else found.operands[1:]
-    recursive = program.name != "grep" or short & {"r", "R"} or given & {"--recursive", "--dereference-recursive"}
+    recursive = (
+        program.name != "grep"
+        or short & {"r", "R"}
+        or given & {"--recursive", "--dereference-recursive"}
+    )
     if recursive and not paths:
         found.touches.append(Touch(Verb.READ, ".", deep=True))
 
 
 SEARCH = table(
     Program("find", reads_only=True, raw=True, reader=_find),
-    Program("sed", reads_only=True, raw=True, reader=_sed),
-    Program("awk", reads_only=True, raw=True, reader=_awk),
-    Program("gawk", reads_only=True, raw=True, reader=_awk),
-    Program("mawk", reads_only=True, raw=True, reader=_awk),
-    Program("nawk", reads_only=True, raw=True, reader=_awk),
+    Program("sed", reads_only=True, raw=True, reader=read_sed),
     *(
-        Program(name, reads_only=True, strict=True, operands=Operands.READ, skip=1, skip_unless=("-e", "-f"), options=_GREP_OPTIONS, deep_options=("-r",), reader=_default_here)
+        Program(name, reads_only=True, raw=True, reader=_awk)
+        for name in ("awk", "gawk", "mawk", "nawk")
+    ),
+    *(
+        Program(
+            name,
+            reads_only=True,
+            strict=True,
+            operands=Operands.READ,
+            skip=1,
+            skip_unless=("-e", "-f"),
+            options=_GREP_OPTIONS,
+            deep_options=("-r",),
+            reader=_default_here,
+        )
         for name in ("grep", "egrep", "fgrep", "zgrep")
     ),
-    Program("rg", reads_only=True, strict=True, operands=Operands.READ, skip=1, skip_unless=("-e", "-f", "--files"), options=_RG_OPTIONS, deep=True, reader=_default_here),
-    Program("ag", Decision.ALLOW, reads_only=True, strict=True, operands=Operands.READ, skip=1, deep=True, options=(asks("runs a pager", "--pager", value=Value.NEEDED), flags("-i", "-l", "-n", "-w", "-Q"))),
-    Program("fd", reads_only=True, operands=Operands.LIST, skip=1, strict=True, options=(
-        runs("-x", "--exec", "-X", "--exec-batch"), takes("-e", "--extension", "-t", "--type", "-d", "--max-depth", "-E", "--exclude"), flags("-H", "-I", "-a", "-l", "-0", "-i", "-s", "-g", "-p"))),
+    Program(
+        "rg",
+        reads_only=True,
+        strict=True,
+        operands=Operands.READ,
+        skip=1,
+        skip_unless=("-e", "-f", "--files"),
+        options=_RG_OPTIONS,
+        deep=True,
+        reader=_default_here,
+    ),
+    Program(
+        "ag",
+        reads_only=True,
+        strict=True,
+        operands=Operands.READ,
+        skip=1,
+        deep=True,
+        options=(runs("--pager"), letters("ilnwQ")),
+    ),
+    *(
+        Program(
+            name,
+            reads_only=True,
+            operands=Operands.LIST,
+            skip=1,
+            strict=True,
+            options=_FD_OPTIONS,
+        )
+        for name in ("fd", "fdfind")
+    ),
     Program("tar", raw=True, reads_only=True, reader=_tar),
-    Program("gzip", operands=Operands.WRITE),
-    Program("gunzip", operands=Operands.WRITE),
-    Program("zcat", reads_only=True, operands=Operands.READ),
-    Program("bzip2", operands=Operands.WRITE),
-    Program("xz", operands=Operands.WRITE),
-    Program("zstd", operands=Operands.WRITE, options=(writes("-o"),)),
-    Program("zip", operands=Operands.WRITE, options=(runs("-TT", "--unzip-command"), asks("removes what it packs", "-m", "--move"))),
-    Program("unzip", operands=Operands.READ, options=(Option(("-d",), Value.NEEDED, Verb.WRITE), flags("-o", "-q", "-l", "-n", "-j"))),
+    *ordinary("gzip gunzip bzip2 bunzip2 xz unxz", operands=Operands.WRITE),
+    *ordinary("zstd", writes("-o"), operands=Operands.WRITE),
+    *looker("zcat bzcat xzcat zstdcat"),
+    *ordinary(
+        "zip",
+        runs("-TT --unzip-command"),
+        asks("removes what it packs", "-m --move"),
+        operands=Operands.WRITE,
+    ),
+    *ordinary("unzip", writes("-d"), letters("oqlnj"), operands=Operands.READ),
 )

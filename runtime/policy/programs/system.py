@@ -3,42 +3,88 @@
 from __future__ import annotations
 
 from ..decision import Decision
-from .model import Operands, Program, table
+from .model import Operands, Program, asking, table
 
-_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("raises its own rights", ("sudo", "su", "doas", "pkexec", "runuser", "sg", "newgrp", "sudoedit", "visudo", "gosu", "su-exec", "setpriv", "capsh", "setcap", "run0", "machinectl", "kdesu", "gksudo", "newuidmap", "newgidmap")),
-    ("leaves or rebuilds the sandbox", ("chroot", "unshare", "nsenter", "pivot_root", "switch_root", "bwrap", "firejail", "runc", "crun", "systemd-run", "systemd-nspawn", "proot", "fakechroot", "schroot", "minijail0", "nsjail", "mount", "umount", "fusermount", "fusermount3", "losetup", "cryptsetup", "dmsetup", "swapon", "swapoff")),
-    ("destroys or changes a disk", ("mkfs", "mke2fs", "mkswap", "fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "partprobe", "wipefs", "blkdiscard", "hdparm", "debugfs", "e2fsck", "fsck", "tune2fs", "resize2fs", "lvremove", "lvcreate", "vgremove", "pvremove", "mdadm", "zpool", "zfs", "btrfs", "badblocks", "nvme")),
-    ("outlives the run", ("crontab", "at", "batch", "atd", "cron", "crond", "anacron", "systemctl", "service", "initctl", "launchctl", "rc-service", "rc-update", "update-rc.d", "chkconfig", "supervisorctl", "loginctl", "busctl", "dbus-send", "gdbus")),
-    ("changes the machine", ("reboot", "shutdown", "halt", "poweroff", "init", "telinit", "kexec", "insmod", "modprobe", "rmmod", "depmod", "sysctl", "dmesg", "iptables", "ip6tables", "nft", "ufw", "firewall-cmd", "ip", "ifconfig", "route", "tc", "brctl", "hostnamectl", "timedatectl", "hwclock", "grub-install", "update-grub", "efibootmgr", "bootctl", "setenforce", "auditctl", "bpftool", "bpftrace", "perf", "tcpdump", "tshark", "wireshark", "ldconfig", "update-alternatives", "chattr")),
-    ("changes accounts", ("passwd", "chpasswd", "useradd", "userdel", "usermod", "adduser", "deluser", "groupadd", "groupdel", "groupmod", "chsh", "chfn", "vipw", "vigr", "gpasswd", "pwck", "login", "chage")),
-)
-
-SYSTEM = table(
-    *(
-        Program(name, Decision.DENY, why, veto=True, operands=Operands.FREE)
-        for why, names in _GROUPS
-        for name in names
-    )
+_VETOED = (
+    (
+        "raises its own rights",
+        """
+        sudo su doas pkexec runuser sg newgrp sudoedit visudo gosu su-exec setpriv capsh setcap
+        run0 machinectl kdesu gksudo newuidmap newgidmap
+        """,
+    ),
+    (
+        "leaves or rebuilds the sandbox",
+        """
+        chroot unshare nsenter pivot_root switch_root bwrap firejail runc crun systemd-run
+        systemd-nspawn proot fakechroot schroot minijail0 nsjail mount umount fusermount
+        fusermount3 losetup cryptsetup dmsetup swapon swapoff
+        """,
+    ),
+    (
+        "destroys or changes a disk",
+        """
+        mkfs mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted partprobe wipefs blkdiscard
+        hdparm debugfs e2fsck fsck tune2fs resize2fs lvremove lvcreate vgremove pvremove mdadm
+        zpool zfs btrfs badblocks nvme mknod
+        """,
+    ),
+    (
+        "outlives the run",
+        """
+        crontab at batch atd cron crond anacron systemctl service initctl launchctl rc-service
+        rc-update update-rc.d chkconfig supervisorctl loginctl busctl dbus-send gdbus
+        """,
+    ),
+    (
+        "changes the machine",
+        """
+        reboot shutdown halt poweroff init telinit kexec insmod modprobe rmmod depmod sysctl dmesg
+        iptables ip6tables nft ufw firewall-cmd ip ifconfig route tc brctl hostnamectl timedatectl
+        hwclock grub-install update-grub efibootmgr bootctl setenforce auditctl bpftool bpftrace
+        perf tcpdump tshark ldconfig update-alternatives chattr
+        """,
+    ),
+    (
+        "changes accounts",
+        """
+        passwd chpasswd useradd userdel usermod adduser deluser groupadd groupdel groupmod chsh
+        chfn vipw vigr gpasswd pwck login chage
+        """,
+    ),
 )
 VETOED_PREFIXES = ("mkfs.", "fsck.", "mount.", "umount.")
 """Families of programs that are vetoed by the beginning of their name."""
 
-SYSTEM_PACKAGES = table(
+_SYSTEM_PACKAGES = """
+apt apt-get aptitude dpkg yum dnf rpm pacman zypper apk snap flatpak brew port nix nix-env guix
+emerge conda mamba micromamba
+"""
+_KEYS = """
+openssl gpg gpg2 ssh-keygen age certbot keytool secret-tool security keyctl ssh-keyscan
+"""
+_REACHING = """
+sqlite3 xdg-open open osascript notify-send logger wall write mesg xclip xsel pbcopy pbpaste
+wl-copy wl-paste import scrot convert magick inotifywait fc lsof ss netstat lsblk blkid mkfifo
+ipcrm renice tput reset stty pandoc latex pdflatex gs gnuplot R octave jshell scala dotnet csc
+mono swift ghci runghc ocaml erl iex elixir valgrind qemu-system-x86_64 VBoxManage virsh
+"""
+
+SYSTEM = table(
     *(
-        Program(name, Decision.ESCALATE, "changes the system's packages", network=True, operands=Operands.DATA)
-        for name in ("apt", "apt-get", "aptitude", "dpkg", "yum", "dnf", "rpm", "pacman", "zypper", "apk", "snap", "flatpak", "brew", "port", "nix", "nix-env", "guix", "emerge", "conda", "mamba", "micromamba")
+        Program(name, Decision.DENY, why, veto=True, operands=Operands.FREE)
+        for why, names in _VETOED
+        for name in names.split()
+    )
+)
+DOUBTFUL = table(
+    *asking(
+        _SYSTEM_PACKAGES,
+        "changes the system's packages",
+        decision=Decision.ESCALATE,
+        network=True,
     ),
-    *(
-        Program(name, Decision.ASK, "ends processes", operands=Operands.DATA)
-        for name in ("kill", "pkill", "killall", "skill", "fuser", "xkill")
-    ),
-    *(
-        Program(name, Decision.ASK, "handles keys or secret data", operands=Operands.FREE)
-        for name in ("openssl", "gpg", "gpg2", "ssh-keygen", "age", "certbot", "keytool", "secret-tool", "security", "keyctl", "ssh-keyscan")
-    ),
-    *(
-        Program(name, Decision.ASK, "can reach outside or start other programs", operands=Operands.FREE)
-        for name in ("sqlite3", "xdg-open", "open", "osascript", "notify-send", "logger", "wall", "write", "mesg", "xclip", "xsel", "pbcopy", "pbpaste", "wl-copy", "wl-paste", "import", "scrot", "convert", "magick", "inotifywait", "fc", "lsof", "ss", "netstat", "lsblk", "blkid", "mknod", "mkfifo", "ipcrm", "renice", "tput", "reset", "stty", "pandoc", "latex", "pdflatex", "gs", "gnuplot", "R", "octave", "socket", "jshell", "scala", "dotnet", "csc", "mono", "swift", "ghci", "runghc", "ocaml", "erl", "iex", "elixir", "lldb", "dlv", "valgrind", "qemu-system-x86_64", "vagrant", "VBoxManage", "virsh")
-    ),
+    *asking("kill pkill killall skill fuser xkill", "ends processes"),
+    *asking(_KEYS, "handles keys or secret data", operands=Operands.FREE),
+    *asking(_REACHING, "can reach outside or start other programs", operands=Operands.FREE),
 )

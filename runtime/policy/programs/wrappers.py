@@ -7,8 +7,10 @@ from ..reading import Touch, Verb
 from .model import (
     Found,
     Operands,
+    Option,
     Program,
     Value,
+    asking,
     asks,
     flags,
     joined,
@@ -24,34 +26,41 @@ def _wrapped(program: Program, args: tuple[str, ...], found: Found) -> None:
     rest = tuple(found.operands[program.skip :])
     if rest:
         found.inner.append(rest)
-    elif program.name != "env":
+    else:
         found.remark(Decision.ASK, program.name, f"{program.name} without a command")
+
+
+def _command(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """`command -v NAME` only looks a name up."""
+    if not (args[:1] and args[0] in ("-v", "-V")):
+        _wrapped(program, args, found)
+
+
+_ENV_FLAGS = frozenset({"-i", "-", "--ignore-environment", "-0", "--null", "-v", "--debug"})
 
 
 def _env(program: Program, args: tuple[str, ...], found: Found) -> None:
     """`env A=1 B=2 program …`; alone it prints the environment."""
     words = list(args)
     while words:
-        word = words[0]
-        if word in ("-i", "-", "--ignore-environment", "-0", "--null", "-v", "--debug"):
+        word = words.pop(0)
+        if word in _ENV_FLAGS or word.startswith("--unset="):
+            continue
+        if word in ("-u", "--unset") and words:
             words.pop(0)
-        elif word in ("-u", "--unset"):
-            del words[:2]
-        elif word.startswith(("--unset=", "-u")):
-            words.pop(0)
-        elif word in ("-C", "--chdir") and len(words) > 1:
-            found.cwd = words[1]
-            del words[:2]
+        elif word in ("-C", "--chdir") and words:
+            found.cwd = words.pop(0)
         elif word.startswith("--chdir="):
-            found.cwd = words.pop(0).partition("=")[2]
+            found.cwd = word.partition("=")[2]
         elif word.startswith("-"):
-            found.opaque("env option", f"env splits or changes a command line: {word.partition('=')[0]}")
-            words.pop(0)
+            name = word.partition("=")[0]
+            found.opaque("env option", f"env splits or changes a command line: {name}")
             if word in ("-S", "--split-string") and words:
                 found.inner.append(tuple(words.pop(0).split()))
         elif "=" in word:
-            found.environment.append(words.pop(0))
+            found.environment.append(word)
         else:
+            words.insert(0, word)
             break
     if words:
         found.inner.append(tuple(words))
@@ -67,19 +76,19 @@ def _shell(program: Program, args: tuple[str, ...], found: Found) -> None:
         word = words.pop(0)
         if word.startswith("--"):
             if word in ("--rcfile", "--init-file") and words:
-                words.pop(0)
+                found.touches.append(Touch(Verb.RUN, words.pop(0)))
             found.opaque(f"{program.name} option", f"an option of the shell: {word}")
             continue
-        if "c" in word[1:] and word.startswith("-"):
+        if word.startswith("-") and "c" in word[1:]:
             text = words.pop(0) if words else ""
             break
         if word in ("-o", "+o", "-O", "+O") and words:
             words.pop(0)
         if set(word[1:]) & set("lis"):
-            found.opaque(f"{program.name} option", "a login or interactive shell reads start-up files")
+            found.opaque(f"{program.name} option", "a login or interactive shell reads more files")
     if text is not None:
         found.script.append(text)
-        found.opaque(f"{program.name} -c", "a shell inside: use run_shell, which is read as it is")
+        found.opaque(f"{program.name} -c", "a shell within: its script belongs into run_shell")
     elif words:
         found.touches.append(Touch(Verb.RUN, words[0]))
         found.opaque(f"{program.name} script", "runs a shell script whose text was not read")
@@ -88,9 +97,8 @@ def _shell(program: Program, args: tuple[str, ...], found: Found) -> None:
 
 
 def _xargs(program: Program, args: tuple[str, ...], found: Found) -> None:
-    inner = tuple(found.operands)
-    if inner:
-        found.inner.append(inner)
+    if found.operands:
+        found.inner.append(tuple(found.operands))
     found.opaque("xargs", "the arguments come from the input and cannot be read")
 
 
@@ -100,49 +108,143 @@ def _remaining(program: Program, args: tuple[str, ...], found: Found) -> None:
         found.inner.append(tuple(found.operands))
 
 
-def _editor(program: Program, args: tuple[str, ...], found: Found) -> None:
-    found.changes = True
+def _wrapper(
+    names: str,
+    *options: Option,
+    skip: int = 0,
+    why: str = "",
+    strict: bool = False,
+) -> tuple[Program, ...]:
+    """Programs whose operands, after `skip` of their own, are another command line."""
+    return tuple(
+        Program(
+            name,
+            Decision.ASK if why else Decision.ALLOW,
+            why,
+            reads_only=True,
+            operands=Operands.COMMAND,
+            options=options,
+            options_first=True,
+            skip=skip,
+            strict=strict,
+            reader=_wrapped,
+        )
+        for name in names.split()
+    )
 
 
-_WRAP = {"operands": Operands.COMMAND, "options_first": True, "reader": _wrapped, "reads_only": True}
+_EDITORS = """
+vi vim nvim view vimdiff ex ed emacs emacsclient nano pico joe micro code less more most man info
+screen tmux mc ranger gdb lldb dlv
+"""
+_SHELLS = "sh bash dash zsh ksh ash mksh fish rbash csh tcsh pwsh elvish nu"
+
 WRAPPERS = table(
     Program("env", reads_only=True, raw=True, reader=_env),
-    Program("timeout", skip=1, options=(takes("-k", "--kill-after", "-s", "--signal"), flags("--preserve-status", "--foreground", "-v", "--verbose")), **_WRAP),  # type: ignore[arg-type]
-    Program("nice", options=(takes("-n", "--adjustment"),), **_WRAP),  # type: ignore[arg-type]
-    Program("ionice", options=(takes("-c", "-n", "--class", "--classdata"), flags("-t")), **_WRAP),  # type: ignore[arg-type]
-    Program("stdbuf", options=(takes("-i", "-o", "-e", "--input", "--output", "--error"),), **_WRAP),  # type: ignore[arg-type]
-    Program("time", options=(flags("-p", "-v"), takes("-f")), strict=True, **_WRAP),  # type: ignore[arg-type]
-    Program("command", options=(flags("-v", "-V", "-p"),), **_WRAP),  # type: ignore[arg-type]
-    Program("builtin", **_WRAP),  # type: ignore[arg-type]
-    Program("nohup", Decision.ASK, "detaches from the run", **_WRAP),  # type: ignore[arg-type]
-    Program("setsid", Decision.ASK, "leaves the process group of the run", options=(flags("-f", "-w", "-c", "--fork", "--wait", "--ctty"),), **_WRAP),  # type: ignore[arg-type]
-    Program("exec", Decision.ASK, "replaces the shell", options=(takes("-a"), flags("-c", "-l")), **_WRAP),  # type: ignore[arg-type]
-    Program("flock", Decision.ASK, "runs a command under a lock", skip=1, options=(runs("-c", "--command"), takes("-w", "-E"), flags("-n", "-x", "-s", "-u")), **_WRAP),  # type: ignore[arg-type]
-    Program("watch", Decision.ASK, "repeats a command without end", options=(takes("-n", "--interval"), flags("-d", "-t", "-x", "-g", "-e")), **_WRAP),  # type: ignore[arg-type]
-    Program("strace", Decision.ASK, "traces a program", options=(takes("-e", "-o", "-s", "-p"), flags("-f")), **_WRAP),  # type: ignore[arg-type]
-    Program("ltrace", Decision.ASK, "traces a program", options=(takes("-e", "-o"),), **_WRAP),  # type: ignore[arg-type]
-    Program("taskset", Decision.ASK, "binds a program to processors", skip=1, **_WRAP),  # type: ignore[arg-type]
-    Program("chrt", Decision.ASK, "changes scheduling", skip=1, **_WRAP),  # type: ignore[arg-type]
-    Program("prlimit", Decision.ASK, "changes limits", **_WRAP),  # type: ignore[arg-type]
-    Program("setarch", Decision.ASK, "changes the personality", skip=1, **_WRAP),  # type: ignore[arg-type]
-    Program("busybox", Decision.ASK, "one file that is many programs", **_WRAP),  # type: ignore[arg-type]
-    Program("toybox", Decision.ASK, "one file that is many programs", **_WRAP),  # type: ignore[arg-type]
-    Program("parallel", Decision.ASK, "runs commands made from its input", operands=Operands.DATA),
-    Program("entr", Decision.ASK, "runs a command whenever files change", **_WRAP),  # type: ignore[arg-type]
-    Program("script", Decision.ASK, "records a session, in which it runs a command", operands=Operands.WRITE, options=(runs("-c", "--command"), flags("-q", "-a", "-e", "-f"))),
-    Program("expect", Decision.ASK, "drives other programs", operands=Operands.READ),
-    Program("xargs", options_first=True, operands=Operands.COMMAND, reader=_xargs, reads_only=True, options=(
-        takes("-I", "-n", "-L", "-P", "-d", "-s", "-E", "--max-args", "--max-procs", "--delimiter", "--max-lines"), joined("-i", "--replace", "-l", "-e"), reads("-a", "--arg-file"), flags("-0", "-r", "-t", "-p", "-x", "--null", "--no-run-if-empty"))),
-    *(Program(name, raw=True, reader=_shell, stdin_is_code=True) for name in ("sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "rbash", "csh", "tcsh", "pwsh", "elvish", "nu")),
-    Program("npx", options_first=True, operands=Operands.COMMAND, reader=_remaining, reads_only=True, options=(flags("--no-install", "--no", "--offline"), flags("--quiet", "-q"), asks("may download and run a package", "--yes", "-y"), asks("may download and run a package", "-p", "--package", value=Value.NEEDED), runs("-c", "--call"))),
-    Program("coverage", operands=Operands.DATA),
-    *(
-        Program(name, Decision.ASK, "an editor or pager that can start a shell", operands=Operands.WRITE, reader=_editor)
-        for name in ("vi", "vim", "nvim", "view", "vimdiff", "ex", "ed", "emacs", "emacsclient", "nano", "pico", "joe", "micro", "code", "less", "more", "most", "man", "info", "screen", "tmux", "mc", "ranger", "gdb", "lldb", "pdb")
+    *_wrapper(
+        "timeout",
+        takes("-k --kill-after -s --signal"),
+        flags("--preserve-status --foreground -v --verbose"),
+        skip=1,
+        strict=True,
     ),
+    *_wrapper("nice", takes("-n --adjustment")),
+    *_wrapper("ionice", takes("-c -n --class --classdata"), flags("-t")),
+    *_wrapper("stdbuf", takes("-i -o -e --input --output --error"), strict=True),
+    *_wrapper("time", flags("-p -v"), takes("-f"), strict=True),
+    *_wrapper("builtin"),
+    Program(
+        "command",
+        reads_only=True,
+        operands=Operands.COMMAND,
+        options=(flags("-v -V -p"),),
+        options_first=True,
+        reader=_command,
+    ),
+    *_wrapper("nohup", why="detaches from the run"),
+    *_wrapper(
+        "setsid",
+        flags("-f -w -c --fork --wait --ctty"),
+        why="leaves the process group of the run",
+    ),
+    *_wrapper("exec", takes("-a"), flags("-c -l"), why="replaces the shell"),
+    *_wrapper(
+        "flock",
+        runs("-c --command"),
+        takes("-w -E"),
+        flags("-n -x -s -u"),
+        skip=1,
+        why="runs a command under a lock",
+    ),
+    *_wrapper(
+        "watch",
+        takes("-n --interval"),
+        flags("-d -t -x -g -e"),
+        why="repeats a command without end",
+    ),
+    *_wrapper(
+        "strace ltrace",
+        takes("-e -o -s -p"),
+        flags("-f"),
+        why="traces a program",
+    ),
+    *_wrapper("taskset chrt setarch linux64 linux32", skip=1, why="changes how a program runs"),
+    *_wrapper("prlimit", why="changes limits"),
+    *_wrapper("busybox toybox", why="is one file that is many programs"),
+    *_wrapper("entr unbuffer rlwrap dbus-run-session xvfb-run", why="runs a command"),
+    *asking("parallel", "runs commands made from its input"),
+    *asking("expect", "drives other programs", operands=Operands.READ),
+    *asking(
+        "script",
+        "records a session, in which it runs a command",
+        runs("-c --command"),
+        flags("-q -a -e -f"),
+        operands=Operands.WRITE,
+    ),
+    Program(
+        "xargs",
+        reads_only=True,
+        operands=Operands.COMMAND,
+        options_first=True,
+        options=(
+            takes("-I -n -L -P -d -s -E --max-args --max-procs --delimiter --max-lines"),
+            joined("-i --replace -l -e"),
+            reads("-a --arg-file"),
+            flags("-0 -r -t -p -x --null --no-run-if-empty"),
+        ),
+        reader=_xargs,
+    ),
+    *(Program(name, raw=True, reader=_shell) for name in _SHELLS.split()),
+    Program(
+        "npx",
+        reads_only=True,
+        operands=Operands.COMMAND,
+        options_first=True,
+        strict=True,
+        options=(
+            flags("--no-install --no --offline --quiet -q"),
+            asks("may download and run a package", "--yes -y"),
+            asks("may download and run a package", "-p --package", Value.NEEDED),
+            runs("-c --call"),
+        ),
+        reader=_remaining,
+    ),
+    *asking(_EDITORS, "can start a shell", operands=Operands.WRITE),
 )
-PROJECT_RUN = Program("run", options_first=True, operands=Operands.COMMAND, reader=_remaining, reads_only=True, strict=True, options=(
-    flags("--offline", "--frozen", "--no-sync", "--locked", "--no-progress", "-q", "--quiet", "--dev", "--no-dev", "--all-extras"),
-    takes("--group", "--extra", "--package"), moves_to("--directory", "--project"),
-    asks("may download and run a package", "--with", "--with-requirements", "--with-editable", "--python", "-p", value=Value.NEEDED)))
+PROJECT_RUN = Program(
+    "run",
+    reads_only=True,
+    operands=Operands.COMMAND,
+    options_first=True,
+    strict=True,
+    options=(
+        flags("--offline --frozen --no-sync --locked --no-progress -q --quiet --dev --no-dev"),
+        flags("--all-extras"),
+        takes("--group --extra --package"),
+        moves_to("--directory --project"),
+        asks("may download a package", "--with --with-requirements --with-editable", Value.NEEDED),
+        asks("may download a Python", "--python -p", Value.NEEDED),
+    ),
+    reader=_remaining,
+)
 """`uv run …`, `poetry run …`: the command behind it is what counts."""

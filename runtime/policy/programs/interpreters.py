@@ -1,0 +1,145 @@
+"""Interpreters: a file of the worktree is run, inline code is read as far as it is harmless."""
+
+from __future__ import annotations
+
+from ..decision import Decision
+from ..reading import Touch, Verb
+from ..words import listed
+from .inline import judge_python
+from .model import (
+    Found,
+    Operands,
+    Program,
+    Value,
+    asks,
+    flags,
+    letters,
+    runs,
+    table,
+)
+
+_PYTHON_LETTERS = frozenset("bBdEIOqsSuvxP")
+_AS_PROGRAM = frozenset(
+    listed("""
+    pytest pip ruff mypy black flake8 coverage isort tox nox uv build twine pylint poetry
+    pre_commit virtualenv pipx hatch pdm
+    """)
+)
+"""Modules that are a program of the same name."""
+_RISKY_MODULES = frozenset(
+    listed("""
+    http.server http smtpd wsgiref.simple_server xmlrpc.server pydoc idlelib pdb code ensurepip
+    telnetlib ftplib imaplib poplib smtplib webbrowser antigravity turtledemo asyncio pty base64
+    zipapp cProfile profile trace runpy bdb venv timeit zipfile tarfile webbrowser
+    """)
+)
+
+
+def _python(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """`-c` is read as far as it is harmless; `-m` is the module as a program; else a file."""
+    found.changes = True
+    words = list(args)
+    while words and words[0].startswith("-") and words[0] != "-":
+        word = words.pop(0)
+        if word in ("-V", "--version", "-VV", "-h", "--help"):
+            found.changes = False
+            return
+        if word in ("-W", "-X") and words:
+            words.pop(0)
+            continue
+        option, attached = _first_special(word)
+        if option == "c":
+            _inline(attached or (words[0] if words else ""), found)
+            return
+        if option == "m":
+            module = attached or (words.pop(0) if words else "")
+            _module(module, tuple(words), found)
+            return
+        if option:
+            found.remark(Decision.ASK, "python option", f"an option that is not known: {word}")
+    if not words or words[0] == "-":
+        found.opaque("python stdin", "runs what it reads from its input")
+    else:
+        found.touches.append(Touch(Verb.RUN, words[0]))
+
+
+def _first_special(word: str) -> tuple[str, str]:
+    """The first letter of a cluster that is no plain flag, and what is joined to it."""
+    if word.startswith("--"):
+        return word, ""
+    for index, letter in enumerate(word[1:], 1):
+        if letter not in _PYTHON_LETTERS:
+            return letter, word[index + 1 :]
+    return "", ""
+
+
+def _inline(code: str, found: Found) -> None:
+    why = judge_python(code)
+    if why:
+        found.opaque("python -c", why)
+
+
+def _module(module: str, rest: tuple[str, ...], found: Found) -> None:
+    if module in _AS_PROGRAM:
+        found.inner.append((module.replace("_", "-"), *rest))
+    elif module in _RISKY_MODULES:
+        reason = "serves, connects, unpacks or runs other code"
+        found.remark(Decision.ASK, f"python -m {module}", reason)
+
+
+def _script(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """Other interpreters: the first operand is the file."""
+    if found.operands:
+        found.touches.append(Touch(Verb.RUN, found.operands[0]))
+    elif not found.remarks and not any(
+        word in ("-v", "-V", "--version", "-version", "--help", "-h") for word in args
+    ):
+        found.opaque(f"{program.name} stdin", "runs what it reads from its input")
+
+
+_NODE = (
+    runs("-e --eval -p --print -r --require --import --loader --experimental-loader --env-file"),
+    asks(
+        "opens a debugger",
+        "--inspect --inspect-brk --inspect-port --inspect-wait --debug --debug-brk",
+        Value.JOINED,
+    ),
+    runs("-i --interactive", Value.NONE),
+    flags("--test --check --watch --experimental-strip-types --no-warnings --version --help -v"),
+)
+_SCRIPTING = (
+    runs("-e -E -r -I -M -m -n -p -i -x -R -B -F -S -l -a -d -z -f"),
+    letters("wctWvV"),
+)
+_LANGUAGES = """
+perl ruby php lua luajit tclsh Rscript julia guile groovy irb psysh osh
+"""
+
+INTERPRETERS = table(
+    *(
+        Program(name, raw=True, reader=_python)
+        for name in ("python", "python3", "python2", "pypy", "pypy3", "py")
+    ),
+    *(
+        Program(
+            name,
+            operands=Operands.DATA,
+            options_first=True,
+            options=_NODE,
+            strict=True,
+            reader=_script,
+        )
+        for name in ("node", "nodejs", "ts-node", "tsx")
+    ),
+    *(
+        Program(
+            name,
+            operands=Operands.DATA,
+            options_first=True,
+            options=_SCRIPTING,
+            strict=True,
+            reader=_script,
+        )
+        for name in _LANGUAGES.split()
+    ),
+)

@@ -1,0 +1,71 @@
+"""Redirections: what a script writes and reads beside its programs. Here-documents are data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from .reading import Touch, Verb
+from .shell_state import Around, Node, State, opaque
+from .shell_words import Word
+
+Inner = Callable[[Word], None]
+"""Reads the commands inside a word."""
+_DESCRIPTOR = re.compile(r"\d+-?|-")
+_HEREDOC_PARTS = frozenset({"heredoc_start", "heredoc_end", "comment", "file_descriptor"})
+
+
+def redirect(state: State, node: Node, around: Around, inner: Inner) -> list[Node]:
+    """Add what a redirection touches; returns statements that the grammar put inside it."""
+    if node.type == "heredoc_redirect":
+        return _heredoc(state, node, around, inner)
+    if node.type == "herestring_redirect":
+        inner(Word(None, False, (node,)))
+        for child in node.named_children:
+            if state.word(child).text is None:
+                around.remarks.append(opaque("here-string", "a here-string is expanded"))
+    elif node.type == "file_redirect":
+        _file(state, node, around, inner)
+    else:
+        around.remarks.append(opaque("redirection", "a redirection cannot be read"))
+        inner(Word(None, False, (node,)))
+    return []
+
+
+def _file(state: State, node: Node, around: Around, inner: Inner) -> None:
+    operator = next((child.type for child in node.children if not child.is_named), "")
+    targets = node.children_by_field_name("destination")
+    if not targets:
+        if not operator.endswith("&-"):
+            around.remarks.append(opaque("redirection", "a redirection without a target"))
+        return
+    if len(targets) > 1:
+        around.remarks.append(opaque("redirection", "a redirection with several targets"))
+    for target in targets:
+        word = state.word(target)
+        inner(word)
+        if word.text is None:
+            reason = "the target of a redirection is made only when the script runs"
+            around.remarks.append(opaque("redirection", reason))
+        elif operator in (">&", "<&") and _DESCRIPTOR.fullmatch(word.text):
+            continue
+        else:
+            verb = Verb.READ if operator == "<" else Verb.WRITE
+            around.touches.append(Touch(verb, word.path()))
+
+
+def _heredoc(state: State, node: Node, around: Around, inner: Inner) -> list[Node]:
+    """The body of a quoted here-document is data; of any other one, unless it is expanded."""
+    start = next((child for child in node.named_children if child.type == "heredoc_start"), None)
+    quoted = start is not None and re.search(r"['\"\\]", state.text(start)) is not None
+    later: list[Node] = []
+    for child in node.named_children:
+        if child.type == "heredoc_body":
+            if not quoted and re.search(r"[$`\\]", state.text(child)):
+                around.remarks.append(opaque("here-document", "a here-document is expanded"))
+                inner(Word(None, False, (child,)))
+        elif child.type.endswith("_redirect"):
+            later += redirect(state, child, around, inner)
+        elif child.type not in _HEREDOC_PARTS:
+            later.append(child)
+    return later
