@@ -19,6 +19,7 @@ interpreter's own directory may be unreadable.
 
 from __future__ import annotations
 
+import contextlib
 import marshal
 import os
 import resource
@@ -164,10 +165,8 @@ class Run:
             except ChildProcessError:
                 pass  # the monitor did: its own account holds it
         answer = REPLY.pack(self.code, self.reason, self.cpu, self.peak)
-        try:
+        with contextlib.suppress(OSError):  # the caller may be gone: then there is nobody to tell
             os.write(self.control, answer + self.text.encode()[:1000])
-        except OSError:
-            pass  # the caller is gone; there is nobody to tell
         self.broker.forget(self.control)
         for fd in (self.control, self.gate, self.status, self.monitor_fd, self.first_fd):
             if fd >= 0:
@@ -185,18 +184,15 @@ class Run:
         self.deadline = float("inf")
         self.kill_at = time.monotonic() + (0 if at_once else self.broker.grace)
         if self.first_fd in self.broker.held and not at_once:
-            try:
+            # Not its own group yet, or gone: the kill follows.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.first, signal.SIGTERM)
-            except (ProcessLookupError, PermissionError):
-                pass  # not its own group yet, or gone: the kill follows
 
     def kill(self) -> None:
         """Before the first process is known nothing is done: `start` then ends it at the gate."""
         if self.first_fd in self.broker.held:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.first_fd, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
 
     def tick(self, now: float) -> None:
         if now >= self.deadline:
@@ -213,14 +209,11 @@ class Run:
             return
         self.looked = now
         pids = processes.family(self.first)
-        written = (processes.number_after(processes.read_small(f"/proc/{pid}/io"), b"\nwrite_bytes") for pid in pids)
-        if sum(count or 0 for count in written) > self.broker.written_bytes:
+        if processes.written(pids) > self.broker.written_bytes:
             self.end(OVER_WRITTEN, at_once=True)
-        pages = (processes.read_small(f"/proc/{pid}/statm").split()[1:2] for pid in pids)
-        if sum(int(page[0]) for page in pages if page) * self.broker.page > self.broker.memory_bytes:
-            shares = (processes.number_after(processes.read_small(f"/proc/{pid}/smaps_rollup"), b"\nPss") for pid in pids)
-            if sum(share or 0 for share in shares) << 10 > self.broker.memory_bytes:
-                self.end(OVER_MEMORY, at_once=True)  # by shares: what is shared counts once
+        most = self.broker.memory_bytes
+        if processes.resident(pids) > most and processes.shares(pids) > most:  # the slow one last
+            self.end(OVER_MEMORY, at_once=True)
 
 
 def pipe_with(data: bytes) -> int:
@@ -242,7 +235,6 @@ class Broker:
         self.memory_bytes, self.written_bytes = setup["memory_bytes"], setup["written_bytes"]
         self.grace = setup["grace"]
         self.limits: list[tuple[int, int]] = setup["limits"]
-        self.page = os.sysconf("SC_PAGE_SIZE")
         self.null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
         self.runs: list[Run] = []
         self.held: dict[int, Callable[[], object]] = {}

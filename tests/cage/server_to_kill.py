@@ -1,12 +1,9 @@
-"""A server in the middle of its work, for a test that ends it: REPOSITORY LABEL MARK."""
+"""A server in the middle of its work, for a test that ends it: LABEL MARK."""
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
-
-sys.path[:0] = [sys.argv[1], os.path.dirname(os.path.abspath(__file__))]
 
 import cage_making
 
@@ -16,7 +13,7 @@ from runtime.sandbox import Cage
 
 
 def main() -> None:
-    label, mark = sys.argv[2:4]
+    label, mark = sys.argv[1:3]
     hall = cage_making.Hall()
     cage = Cage(hall.spec(label=label))
     script = f"(setsid sleep {mark} &) ; sleep {mark} & sleep {mark}"

@@ -13,7 +13,7 @@ from cage_making import Hall
 
 from runtime.core.commands import Exec, Shell
 from runtime.core.errors import BadInput, NotFound
-from runtime.policy.authorised import by_operator
+from runtime.policy.authorised import Authorised, by_operator
 from runtime.sandbox import OneShot, run_one
 
 
@@ -37,7 +37,7 @@ def give(hall: Hall, where: str) -> None:
                 os.lchown(os.path.join(at, name), hall.uid, hall.uid)
 
 
-def script(text: str):  # type: ignore[no-untyped-def]
+def script(text: str) -> Authorised[Shell]:
     return by_operator(Shell(text), "test")
 
 
@@ -68,14 +68,17 @@ def test_a_socket_that_was_there_is_covered(hall: Hall) -> None:
         "import socket\nfor at in ('s', 'deep/er/s'):\n s = socket.socket(1)\n"
         " try: s.connect(at); print('reached')\n except OSError: print('refused')"
     )
-    with folder(hall, "deep/er") as where, socket.socket(socket.AF_UNIX) as one:
-        with socket.socket(socket.AF_UNIX) as two:
-            for listener, name in ((one, "s"), (two, "deep/er/s")):
-                listener.bind(f"{where}/{name}")
-                listener.listen()
-            give(hall, where)
-            ask = by_operator(Exec("python3", ("-I", "-c", connect)), "test")
-            assert run_one(where, ask).stdout == b"refused\nrefused\n"
+    with (
+        folder(hall, "deep/er") as where,
+        socket.socket(socket.AF_UNIX) as one,
+        socket.socket(socket.AF_UNIX) as two,
+    ):
+        for listener, name in ((one, "s"), (two, "deep/er/s")):
+            listener.bind(f"{where}/{name}")
+            listener.listen()
+        give(hall, where)
+        ask = by_operator(Exec("python3", ("-I", "-c", connect)), "test")
+        assert run_one(where, ask).stdout == b"refused\nrefused\n"
 
 
 def test_a_covered_path_that_became_a_link_is_not_followed_on_the_host(hall: Hall) -> None:

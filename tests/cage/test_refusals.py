@@ -53,7 +53,8 @@ def test_F33_hidden_everywhere(unmarked: Hall, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     "text",
-    ["exit 1", "exec /bin/sh -c 'echo x > ran'", "echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1"],
+    ["exit 1", "exec /bin/sh -c 'echo x > ran'",
+     "echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1"],
     ids=["exits with 1", "does something else", "is denied"],
 )  # fmt: skip
 def test_F33_a_bubblewrap_that_does_not_confine_is_found_out(
@@ -154,9 +155,9 @@ def test_the_git_profile_and_env_are_the_runtimes_own(hall: Hall) -> None:
 
 def test_a_source_that_is_missing_is_named_and_nothing_runs(unmarked: Hall) -> None:
     gone = Mount(f"{unmarked.base}/gone", "/m31a/env/gone")
-    with Cage(unmarked.spec(None, "gone", gone)) as cage:
-        with pytest.raises(Unavailable, match=r"/gone, which belongs at /m31a/env/gone"):
-            cage.run(MARK)
+    named = pytest.raises(Unavailable, match=r"/gone, which belongs at /m31a/env/gone")
+    with Cage(unmarked.spec(None, "gone", gone)) as cage, named:
+        cage.run(MARK)
 
 
 def test_a_source_that_goes_between_two_runs_is_a_failure(unmarked: Hall) -> None:
@@ -174,9 +175,9 @@ def test_a_source_that_goes_between_two_runs_is_a_failure(unmarked: Hall) -> Non
 )
 def test_a_mount_in_a_dangerous_place_is_refused(hall: Hall, target: str) -> None:
     os.makedirs(f"{hall.base}/extra", exist_ok=True)
-    with Cage(hall.spec(None, "danger", Mount(f"{hall.base}/extra", target))) as cage:
-        with pytest.raises(BadInput):
-            cage.run(TRUE)
+    spec = hall.spec(None, "danger", Mount(f"{hall.base}/extra", target))
+    with Cage(spec) as cage, pytest.raises(BadInput):
+        cage.run(TRUE)
 
 
 def test_as_root_an_account_must_be_named(hall: Hall) -> None:
