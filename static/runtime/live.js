@@ -19,7 +19,7 @@
   const CARD = /^(approval|run|grant)\.|^task\.(waiting|failed|cancelled)$/;
 
   const byId = (id) => document.getElementById(id);
-  const clock = (at) => new Date(at).toLocaleTimeString("en-GB");
+  const clock = (at) => new Date(at).toISOString().slice(11, 19); // UTC, as on the whole page
 
   let socket = null;
   let run = null; // the run that is watched, or null: the site only
@@ -136,13 +136,27 @@
     const follow = atEnd();
     list.insertAdjacentHTML("beforeend", html);
     list.append(...list.querySelectorAll("li.speaking"));
-    while (list.childElementCount > MOST_ROWS) list.firstElementChild.remove();
+    if (list.childElementCount > MOST_ROWS) trim();
     list.closest("#timeline").dataset.after = last;
     if (follow) toEnd();
     else {
       unread += count;
       pill();
     }
+  }
+
+  function trim() {
+    while (list.childElementCount > MOST_ROWS) list.firstElementChild.remove();
+    const first = Number(list.firstElementChild.dataset.seq);
+    const place = byId("earlier");
+    if (!place || !first) return;
+    const link = place.querySelector("a") || place.appendChild(document.createElement("a"));
+    const url = `/runs/${run}/earlier/?before=${first}`;
+    const wish = { href: url, "hx-get": url, "hx-target": "#timeline > ol", "hx-swap": "afterbegin" };
+    for (const [name, value] of Object.entries(wish)) link.setAttribute(name, value);
+    link.className = "button ghost small";
+    link.textContent = `Show earlier events (${first - 1} before these)`;
+    window.htmx?.process(place);
   }
 
   function takeSpeech(items) {
@@ -197,11 +211,24 @@
       if (!old) return;
       if (inUse(old)) return void postponed.add(id);
       const fresh = page.getElementById(id);
-      if (fresh) old.replaceWith(fresh);
-      else old.replaceChildren(...page.body.childNodes);
-      window.htmx?.process(byId(id));
+      if (!fresh) return;
+      const focus = old.contains(document.activeElement) && document.activeElement.id;
+      carry(old, fresh);
+      old.replaceWith(fresh);
+      if (focus) byId(focus)?.focus({ preventScroll: true });
+      window.htmx?.process(fresh);
     } catch (error) {
       if (socket) setTimeout(refresh, 2000, id); // a lost connection is told by the socket's own end
+    }
+  }
+
+  // What the reader has opened or typed stays.
+  function carry(old, fresh) {
+    const [was, now] = [old, fresh].map((region) => region.querySelectorAll("details"));
+    if (was.length === now.length) now.forEach((it, at) => (it.open = was[at].open));
+    for (const field of old.querySelectorAll("input[id]:not([type=hidden]), textarea[id]")) {
+      const same = fresh.querySelector(`#${CSS.escape(field.id)}`);
+      if (same && field.value !== field.defaultValue) same.value = field.value;
     }
   }
 
@@ -224,9 +251,10 @@
     send("live.hello", run ? { run, after: last, open: parts } : {});
 
   function look() {
-    const place = byId("timeline") || document.querySelector("[data-run][data-after]");
+    const place = byId("timeline") || byId("run-cursor"); // the other tabs have only a cursor
     const found = place?.querySelector("ol") || null;
-    if (place && (place.dataset.run !== run || found !== list)) {
+    const anew = place !== null && (place.dataset.run !== run || found !== list);
+    if (anew) {
       run = place.dataset.run;
       last = Number(place.dataset.after) || 0;
       parts = {};
@@ -234,8 +262,8 @@
         parts[line.dataset.message] = Number(line.dataset.part);
       unread = 0;
     }
-    list = place?.id === "timeline" ? found : null;
-    return place;
+    list = found;
+    return anew;
   }
 
   function receive(event) {
@@ -273,8 +301,8 @@
 
   function connect() {
     if (socket || over) return;
-    const path = look()?.dataset.socket || "/rpc";
-    const url = new URL(path, location.href);
+    look();
+    const url = new URL(document.querySelector("[data-socket]")?.dataset.socket || "/rpc", location);
     url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     socket = new WebSocket(url);
     began = Date.now();
@@ -303,9 +331,7 @@
   document.addEventListener("visibilitychange", () => document.hidden || again());
   document.addEventListener("scroll", () => list && unread && atEnd() && toEnd(), true);
   document.addEventListener("htmx:afterSettle", () => {
-    const before = list;
-    look();
-    if (list && list !== before) hello();
+    if (look()) hello();
     settle();
   });
   window.addEventListener("pagehide", () => {

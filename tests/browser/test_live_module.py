@@ -1,102 +1,19 @@
-"""`live.js` in a real browser, against a real server."""
+"""`live.js` in a real browser, against a real server, on the smallest pages."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-import pytest
-from django.db import connections
-from playwright.sync_api import Page, WebSocket, expect, sync_playwright
+from playwright.sync_api import expect
 
 from runtime.journal import deltas
-from runtime.models import Approval, Run, User
-from tests.web.live_kit import ask, make_run, migrated, person, say, session_for, site
-from tests.web.live_server import Server, serving
+from runtime.models import Approval, Run
+from tests.browser.watched import Watched
+from tests.web.live_kit import ask, say
 
-__all__ = ["migrated", "site"]
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-class Watched:
-    """A page, the frames that went over its sockets, and what its console said."""
-
-    def __init__(self, page: Page, server: Server, run: str, user: User) -> None:
-        self.page, self.server, self.run, self.user = page, server, run, user
-        self.sockets: list[WebSocket] = []
-        self.got: list[dict[str, Any]] = []
-        self.sent: list[dict[str, Any]] = []
-        self.errors: list[str] = []
-        page.on("websocket", self._watch)
-        page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-
-    def _watch(self, wire: WebSocket) -> None:
-        self.sockets.append(wire)
-        wire.on("framereceived", lambda text: self.got.append(json.loads(text)))
-        wire.on("framesent", lambda text: self.sent.append(json.loads(text)))
-
-    def open(self, query: str = "") -> None:
-        """The page of the run, connected."""
-        url = f"{self.server.url}/runs/{self.run}/{query}"
-        self.page.goto(url, wait_until="domcontentloaded")
-        self.live()
-
-    def live(self) -> None:
-        expect(self.page.locator("#live-status")).to_have_text("Live", timeout=15000)
-
-    def seqs(self) -> list[int]:
-        """The numbers of the rows in the page."""
-        found: list[int] = self.page.evaluate(
-            "[...document.querySelectorAll('#timeline li[data-seq]')].map(li => +li.dataset.seq)"
-        )
-        return found
-
-    def rows(self, count: int) -> list[int]:
-        """Wait for that many rows."""
-        expect(self.page.locator("#timeline li[data-seq]")).to_have_count(count, timeout=15000)
-        return self.seqs()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("chromium is not installed")
-    # Playwright's loop runs in this thread; the tests' own queries are meant to block it.
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def watched(chromium: Any, site: Path, request: pytest.FixtureRequest) -> Iterator[Watched]:
-    alice = person("alice", "submitter", "reviewer")
-    run = make_run(alice)
-    limits = getattr(request, "param", {"beat_seconds": 1})
-    with serving(site, urls="tests.browser.live_pages", **limits) as server:
-        context = chromium.new_context()
-        context.add_cookies([{"name": "sessionid", "value": session_for(alice), "url": server.url}])
-        context.set_default_timeout(15000)
-        yield Watched(context.new_page(), server, run, alice)
-        context.close()
-    connections.close_all()
+URLS = "tests.browser.live_pages"
 
 
 def test_rows_appear_without_reload_and_only_those_that_the_page_lacks(watched: Watched) -> None:
@@ -162,7 +79,6 @@ def test_F48_a_server_that_stands_still_counts_as_lost(watched: Watched) -> None
     assert watched.rows(4) == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("watched", [{"recheck_seconds": 0.5}], indirect=True)
 def test_signing_out_elsewhere_ends_the_stream_and_is_said(watched: Watched) -> None:
     watched.open()
     watched.user.set_password("another")

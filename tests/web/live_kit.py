@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -29,40 +31,51 @@ HOST = "127.0.0.1:8031"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
-def use(folder: Path) -> None:
-    """Point this process at another data folder."""
-    connections.close_all()
+@contextmanager
+def using(folder: Path) -> Iterator[Path]:
+    """Point this process at another data folder, and back."""
+    database = connections["default"].settings_dict
+    before = settings.M31A.DATA_DIR, database["NAME"]
     for name in ("keys", "blobs", "hints", "runs", "tmp"):
         (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / "keys" / "secret").write_text(settings.SECRET_KEY)
-    settings.M31A.DATA_DIR = folder
-    settings.DATABASES["default"]["NAME"] = str(folder / "m31a.sqlite3")
-    connections["default"].settings_dict["NAME"] = str(folder / "m31a.sqlite3")
+    connections.close_all()
+    settings.M31A.DATA_DIR, database["NAME"] = folder, str(folder / "m31a.sqlite3")
+    try:
+        yield folder
+    finally:
+        connections.close_all()
+        settings.M31A.DATA_DIR, database["NAME"] = before
 
 
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Path:
     """A migrated database, made once; tests copy it."""
-    folder = tmp_path_factory.mktemp("migrated")
-    with django_db_blocker.unblock():
-        use(folder)
+    with django_db_blocker.unblock(), using(tmp_path_factory.mktemp("migrated")) as folder:
         call_command("migrate", verbosity=0)
         with connections["default"].cursor() as cursor:
             cursor.execute("PRAGMA journal_mode=WAL")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connections.close_all()
     return folder / "m31a.sqlite3"
 
 
-@pytest.fixture
-def site(migrated: Path, tmp_path: Path, django_db_blocker: Any) -> Iterator[Path]:
-    """A fresh data folder, with a path short enough for sockets."""
-    folder = tmp_path / "d"
-    with django_db_blocker.unblock():
-        use(folder)
+@contextmanager
+def fresh(migrated: Path, blocker: Any) -> Iterator[Path]:
+    """A data folder with a copy of the database, on a path that is short enough for sockets."""
+    with (
+        tempfile.TemporaryDirectory(prefix="m31a-") as name,
+        blocker.unblock(),
+        using(Path(name)) as folder,
+    ):
         shutil.copyfile(migrated, folder / "m31a.sqlite3")
         yield folder
-        connections.close_all()
+
+
+@pytest.fixture
+def site(migrated: Path, django_db_blocker: Any) -> Iterator[Path]:
+    """A fresh data folder."""
+    with fresh(migrated, django_db_blocker) as folder:
+        yield folder
 
 
 @pytest_asyncio.fixture

@@ -81,13 +81,13 @@ def stalled_socket(server: Server, key: str, run: str) -> socket.socket:
 
 def test_a_browser_that_stops_reading_does_not_grow_the_server(site: Path) -> None:
     _, run, key = a_run()
-    with serving(site, stall_seconds=4) as server:
+    with serving(site, stall_seconds=3) as server:
         # First to the end of the ring, so that what is measured is the browser alone.
         wire = stalled_socket(server, key, run)
         say(run, 2200, "x" * 900)
-        time.sleep(2)
+        time.sleep(1)
         before = server.process.memory_info().rss
-        for _ in range(10):
+        for _ in range(5):
             say(run, 2000, "x" * 900)
         time.sleep(1)
         grown = server.process.memory_info().rss - before
