@@ -106,10 +106,12 @@ def open_run(run_id: str, *, skip_locked: bool = False) -> Iterator[Book]:
 def new_run(run: Run) -> Iterator[Book]:
     """Create a run's row and its first events in one transaction."""
     with atomic(durable=True):
+        at = now()
         run.head_hash = first_head(run.pk)
         run.event_seq = 0
+        run.created_at = at
         run.save(force_insert=True)
-        book = Book(run, now())
+        book = Book(run, at)
         yield book
         book.flush()
 

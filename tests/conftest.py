@@ -1,0 +1,56 @@
+"""Fixtures for every test: a database by template, and the cast of people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests import databases
+from tests.kit import Cast
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(django_db_blocker: pytest.FixtureDef) -> databases.Template:  # type: ignore[type-arg]
+    """A migrated SQLite file, made once a process."""
+    with django_db_blocker.unblock():  # type: ignore[attr-defined]
+        return databases.Sqlite()
+
+
+@pytest.fixture(scope="session")
+def postgres_template(django_db_blocker) -> Iterator[databases.Template]:  # type: ignore[no-untyped-def]
+    """A migrated PostgreSQL database on a server of our own."""
+    server = databases.Server.start()
+    if server is None:
+        pytest.skip("PostgreSQL is not installed here")
+    try:
+        with django_db_blocker.unblock():
+            template = databases.Postgres(server)
+        yield template
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def site(sqlite_template, django_db_blocker) -> Iterator[None]:  # type: ignore[no-untyped-def]
+    """A fresh SQLite database in the data folder. Transactions are real ones."""
+    with django_db_blocker.unblock():
+        sqlite_template.renew()
+        yield
+        sqlite_template.leave()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def both(request, django_db_blocker) -> Iterator[str]:  # type: ignore[no-untyped-def]
+    """The same test on a fresh SQLite file and on a fresh PostgreSQL database."""
+    template = request.getfixturevalue(f"{request.param}_template")
+    with django_db_blocker.unblock():
+        template.renew()
+        yield request.param
+        template.leave()
+
+
+@pytest.fixture
+def cast(site) -> Cast:  # type: ignore[no-untyped-def]
+    """alice submits, bob reviews, sol is the security officer, mallory has nothing."""
+    return Cast()
