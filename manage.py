@@ -129,7 +129,9 @@ def build(lock: str) -> None:
     try:
         holder = open(LOCK, "a")  # noqa: SIM115 - held until this process becomes the command
     except OSError as error:
-        raise Failure(f"{ROOT} cannot be written ({error.strerror}), and {VENV} must be built.") from error
+        raise Failure(
+            f"{ROOT} cannot be written ({error.strerror}), and {VENV} must be built."
+        ) from error
     with holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
         if fits(lock):
@@ -151,7 +153,9 @@ def create() -> None:
     """An empty virtual environment of the Python that runs this."""
     base = getattr(sys, "_base_executable", None) or sys.executable
     uv = shutil.which("uv")
-    if uv and attempt([uv, "venv", "--quiet", "--no-project", "--no-config", "--python", base, VENV]):
+    if uv and attempt(
+        [uv, "venv", "--quiet", "--no-project", "--no-config", "--python", base, VENV]
+    ):
         return
     shutil.rmtree(VENV, ignore_errors=True)
     if not attempt([base, "-m", "venv", VENV]):

@@ -42,7 +42,9 @@ def cookies_follow_the_switch(**_: Any) -> list[CheckMessage]:
     }
     wrong = [name for name, on in switched.items() if on != settings.M31A.HTTPS]
     return [
-        Error(f"{name} does not agree with M31A_HTTPS.", hint="Set only M31A_HTTPS.", id="m31a.E002")
+        Error(
+            f"{name} does not agree with M31A_HTTPS.", hint="Set only M31A_HTTPS.", id="m31a.E002"
+        )
         for name in wrong
     ]
 
@@ -62,7 +64,7 @@ def leases_outlast_their_renewal(**_: Any) -> list[CheckMessage]:
                 id="m31a.E003",
             )
         )
-    queue = settings.Q_CLUSTER
+    queue: dict[str, Any] = settings.Q_CLUSTER
     longest = settings.M31A.SLICE_SECONDS
     if not max(longest, LONGEST_STEP) < queue["timeout"] < queue["retry"]:
         found.append(

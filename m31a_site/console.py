@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return complain("Interrupted.", 130)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the outermost door: it tells all
         return explain(error, call)
 
 

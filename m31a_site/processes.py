@@ -35,7 +35,9 @@ def run(argv: list[str]) -> int:
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"m31a {name}", description=_HELP[name].capitalize() + ".")
+    parser = argparse.ArgumentParser(
+        prog=f"m31a {name}", description=_HELP[name].capitalize() + "."
+    )
     if name in ("up", "web"):
         parser.add_argument("--host", default=environment.HOST, help="address to listen on")
         parser.add_argument("--port", type=int, default=environment.PORT, help="0 takes a free one")

@@ -79,7 +79,7 @@ def _unusable(host: str, port: int, error: OSError) -> BadInput:
 def nearby(listener: socket.socket) -> tuple[str, int]:
     """Host and port under which this machine reaches the socket."""
     host, port = listener.getsockname()
-    if host == "0.0.0.0":  # noqa: S104 - compared, not bound
+    if host == "0.0.0.0":
         host = "127.0.0.1"
     return host, port
 

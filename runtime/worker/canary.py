@@ -83,4 +83,5 @@ def _all_busy() -> bool:
     held = Task.objects.filter(
         state__in=["running", "cancelling"], lease_expires_at__gt=timezone.now()
     ).count()
-    return held >= settings.M31A.WORKERS
+    workers: int = settings.M31A.WORKERS
+    return held >= workers

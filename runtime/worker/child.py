@@ -52,7 +52,7 @@ class Child:
             pass_fds=self._keep,
             start_new_session=True,
             # The supervisor has one thread here, so running Python after the fork is safe.
-            preexec_fn=death.with_parent,  # noqa: PLW1509
+            preexec_fn=death.with_parent,
         )
         self._started = time.monotonic()
 

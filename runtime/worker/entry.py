@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from channels.routing import get_default_application
@@ -26,6 +27,8 @@ def web(host: str, port: int, descriptor: int | None) -> int:
     """Serve the site until SIGTERM, on an inherited socket or one of its own."""
     address.check(host, https=settings.M31A.HTTPS)
     listener = _inherited(descriptor) if descriptor is not None else address.listen(host, port)
+    # WhiteNoise warns where it is missing, although it serves from the sources as well.
+    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
     # Daphne installs its event loop when it is imported, so only this process may import it.
     from daphne.server import Server
 

@@ -21,12 +21,14 @@ def work(
     once: bool = False,
     until_idle: bool = False,
     stop: threading.Event | None = None,
+    run: str | None = None,
     until: Callable[[], bool] | None = None,
 ) -> int:
     """Claim and drive tasks here. Returns the number of slices driven.
 
     `once`: at most one slice. `until_idle`: until no task is ready and none is held by a dead
     or expired lease. `until`: until it says so, asked between slices. Else until `stop` is set.
+    With `run` only that run's tasks count.
     """
     stop = stop or threading.Event()
     owner = incarnation.mine()
@@ -37,11 +39,11 @@ def work(
             if time.monotonic() >= next_pass:
                 reconcile.once()
                 next_pass = time.monotonic() + PASS_SECONDS
-            claim = tasks.claim(owner)
+            claim = tasks.claim(owner, run=run)
             if claim is not None:
                 slices.drive(claim, stop)
                 driven += 1
-            elif until_idle and tasks.idle():
+            elif until_idle and tasks.idle(run):
                 break
             if once:
                 break

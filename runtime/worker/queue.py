@@ -20,7 +20,7 @@ MOST_AT_ONCE = 64
 def waiting() -> int:
     """Messages that no worker has taken yet."""
     name = settings.Q_CLUSTER["name"]
-    return OrmQ.objects.filter(key=name, lock__lte=timezone.now()).count()
+    return int(OrmQ.objects.filter(key=name, lock__lte=timezone.now()).count())
 
 
 def top_up(most: int = MOST_AT_ONCE) -> int:

@@ -81,7 +81,9 @@ def _shorten_wal() -> None:
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             busy = cursor.fetchall()[0][0]
         if busy:
-            log.warning("%s is over %d bytes, and a reader keeps it from being cut.", wal, LARGEST_WAL)
+            log.warning(
+                "%s is over %d bytes, and a reader keeps it from being cut.", wal, LARGEST_WAL
+            )
 
 
 def _pidfds(stack: ExitStack) -> list[int]:

@@ -50,7 +50,10 @@ class Renewal:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._done.set()
         # A renewal waits for the database no longer than its busy timeout.
@@ -86,7 +89,9 @@ class Renewal:
         except DatabaseError as error:
             log.warning("The lease of task %s was not renewed: %s", self.claim.task, error)
             if before - self._renewed > self._lease - self._period / 2:
-                log.error("The lease of task %s ran out unrenewed; its work stops.", self.claim.task)
+                log.error(
+                    "The lease of task %s ran out unrenewed; its work stops.", self.claim.task
+                )
                 self.lost.set()
             return False
         self._note(standing)

@@ -123,7 +123,9 @@ class Supervisor:
             event = child.check()
             if not event:
                 continue
-            log.warning("%s %s.", child.name, "ended; it is started again" if event == "died" else event)
+            log.warning(
+                "%s %s.", child.name, "ended; it is started again" if event == "died" else event
+            )
             self._record()
             if child is self._cluster:
                 self._cluster_deadline = None
@@ -213,6 +215,9 @@ def up(listener: socket.socket, command: list[str], folder: Path) -> int:
     """
 
     def announce() -> None:
-        print(f"M31A is ready. Sign in (once, within 15 minutes): {sign_in_link(listener)}", flush=True)
+        print(
+            f"M31A is ready. Sign in (once, within 15 minutes): {sign_in_link(listener)}",
+            flush=True,
+        )
 
     return Supervisor(listener, command, folder).run(announce)

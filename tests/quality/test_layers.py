@@ -45,6 +45,8 @@ def test_only_the_sandbox_calls_what_becomes_another_program() -> None:
             if not isinstance(node, ast.Attribute):
                 continue
             of_os = isinstance(node.value, ast.Name) and node.value.id == "os"
-            if (of_os and node.attr.startswith(STARTERS)) or node.attr.startswith("create_subprocess"):
+            if (of_os and node.attr.startswith(STARTERS)) or node.attr.startswith(
+                "create_subprocess"
+            ):
                 found.append(f"{name}:{node.lineno} {node.attr}")
     assert found == []

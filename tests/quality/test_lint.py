@@ -11,5 +11,7 @@ def test_ruff_finds_nothing() -> None:
 
 
 def test_code_is_formatted() -> None:
-    result = tree.tool("-m", "ruff", "format", "--no-cache", "--check", "--output-format", "concise", ".")
+    result = tree.tool(
+        "-m", "ruff", "format", "--no-cache", "--check", "--output-format", "concise", "."
+    )
     assert result.returncode == 0, result.stdout[-4000:]

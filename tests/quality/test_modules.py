@@ -13,7 +13,9 @@ LONGEST = 400
 FOREIGN = {
     "this machine's folders": re.compile(r"(?<![\w.$}/-])/(?:root|work|home/\w+|Users/\w+)/\w"),
     # Written in parts, so that this file does not find itself.
-    "a package index": re.compile("pypi" + r"\.org|python" + r"hosted\.org|npm" + r"js\.|index-url"),
+    "a package index": re.compile(
+        "pypi" + r"\.org|python" + r"hosted\.org|npm" + r"js\.|index-" + "url"
+    ),
     "an unfinished part": re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b"),
 }
 TEXTS = (".py", ".html", ".js", ".css", ".md", ".toml", ".lock", ".txt", ".svg", ".jsonl", "run")
@@ -36,7 +38,11 @@ def test_every_module_says_what_it_is_for() -> None:
     for folder in ("runtime", "m31a_site"):
         for path in tree.files(".py", under=folder):
             text = path.read_text(encoding="utf-8")
-            if text.strip() and "/migrations/" not in path.as_posix() and not ast.get_docstring(ast.parse(text)):
+            if (
+                text.strip()
+                and "/migrations/" not in path.as_posix()
+                and not ast.get_docstring(ast.parse(text))
+            ):
                 silent.append(path.relative_to(tree.ROOT).as_posix())
     assert silent == []
 
@@ -57,7 +63,8 @@ def test_no_file_holds(what: str) -> None:
 def test_templates_hold_no_script_or_style_of_their_own() -> None:
     """The content security policy would refuse it; here it is found before a browser does."""
     inline = re.compile(
-        r"<style\b|\sstyle\s*=|\son[a-z]+\s*=\s*[\"']|javascript:|<script(?![^>]*\ssrc\s*=)", re.IGNORECASE
+        r"<style\b|\sstyle\s*=|\son[a-z]+\s*=\s*[\"']|javascript:|<script(?![^>]*\ssrc\s*=)",
+        re.IGNORECASE,
     )
     found = [
         f"{path.relative_to(tree.ROOT)}:{number}"

@@ -17,6 +17,8 @@ ABOVE = ("worker", "present", "live", "web", "cli", "management")
 
 @pytest.mark.timeout(600)
 def test_types_hold_in_every_room() -> None:
-    rooms = [f"runtime/{name}" for name in (*ROOMS, *ABOVE) if (tree.ROOT / "runtime" / name).is_dir()]
+    rooms = [
+        f"runtime/{name}" for name in (*ROOMS, *ABOVE) if (tree.ROOT / "runtime" / name).is_dir()
+    ]
     result = tree.tool("-m", "mypy", "--no-error-summary", *rooms, "m31a_site", "manage.py")
     assert result.returncode == 0, result.stdout[-8000:]

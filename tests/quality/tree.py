@@ -16,7 +16,9 @@ SKIPPED = {".git", ".venv", "var", "vendor", "node_modules", "__pycache__"}
 def files(*suffixes: str, under: str = ".") -> Iterator[Path]:
     """Files with one of these endings, without what is made or vendored."""
     for folder, names, found in os.walk(ROOT / under):
-        names[:] = sorted(name for name in names if name not in SKIPPED and not name.endswith("_cache"))
+        names[:] = sorted(
+            name for name in names if name not in SKIPPED and not name.endswith("_cache")
+        )
         for name in sorted(found):
             if name.endswith(suffixes):
                 yield Path(folder) / name
