@@ -19,8 +19,10 @@ from runtime.core.errors import BadInput
 from runtime.worker import address, death, shutdown
 from runtime.worker import reconcile as reconciler
 
-LARGEST_FRAME = 4096
-"""Bytes of the largest WebSocket message that a browser may send."""
+LARGEST_FRAME = 4 << 20
+"""Bytes of the largest WebSocket message, in both directions: the server's own rows count, too.
+
+What a browser may send is far less, and the consumer refuses more."""
 
 
 def web(host: str, port: int, descriptor: int | None) -> int:
