@@ -39,10 +39,11 @@ echo "$tree"
 [ "$tree" = "$BASE" ] ||
     printf '%s\\n^%s\\n' "$tree" "$BASE" | git pack-objects -q --revs --window=0 --stdout
 """
-# Directories that a command made unreadable or unwritable are ours again first.
+# Directories that a command made unreadable or unwritable are ours again first; `git clean` would
+# pass over whatever is called .git.
 RESTORE = f"""{_HEAD}
 find . -xdev -type d ! -perm -0700 -exec chmod u+rwx {{}} \\;
-rm -rf .git
+find . -xdev -iname .git -prune -exec rm -rf {{}} +
 git read-tree "$TREE"
 git checkout-index -a -f -u
 git clean -ffdq

@@ -1,7 +1,7 @@
 """A plain directory as a stream for `git fast-import`: read without following a link.
 
 What git would not take as files is left out and listed: nested repositories, pipes, sockets,
-devices. So is what `.gitignore` files in it name.
+devices. What `.gitignore` files in it name is left out as git would leave it out.
 """
 
 from __future__ import annotations
@@ -71,8 +71,10 @@ class _Writer:
         if about is None or path in self._skip:
             return
         is_directory = stat.S_ISDIR(about.st_mode)
-        if is_git(names[-1]) or self._ignored.is_ignored(path + "/" * is_directory):
+        if is_git(names[-1]):
             self._leave_out(path)
+        elif self._ignored.is_ignored(path + "/" * is_directory):
+            return
         elif is_directory:
             self.directory(names)
         elif stat.S_ISLNK(about.st_mode):

@@ -10,6 +10,7 @@ import os
 import secrets
 import stat
 import time
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -32,6 +33,7 @@ class Objects:
     def __init__(self, git: Path) -> None:
         self._folder = git / "objects"
         self.store = DiskObjectStore(str(self._folder))
+        weakref.finalize(self, self.store.close)  # it keeps packs open
 
     def tree_of(self, name: str) -> str:
         """The tree of a commit, or `name` itself where that is a tree."""
@@ -68,9 +70,10 @@ class Objects:
         return blob.data if isinstance(blob, Blob) else None
 
     def changed(self, before: str, after: str) -> list[tuple[str, str]]:
-        """What differs from one tree to the other: a letter (A, M, D) and the path, sorted."""
+        """What differs from one tree (or commit) to the other: A, M or D and the path, sorted."""
         rows = []
-        for change in tree_changes(self.store, _id(before), _id(after)):
+        old_tree, new_tree = _id(self.tree_of(before)), _id(self.tree_of(after))
+        for change in tree_changes(self.store, old_tree, new_tree):
             old, new = change.old, change.new
             letter = "A" if old is None or old.path is None else "M"
             if new is None or new.path is None:

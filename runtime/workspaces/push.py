@@ -20,9 +20,9 @@ _RECEIVE = (
     "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=true"
     " -c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack"
 )
-_REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@+-]*(/[A-Za-z0-9_@+-][A-Za-z0-9._@+-]*)*")
+_REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@+-]*(/[A-Za-z0-9_][A-Za-z0-9._@+-]*)*")
 _NETWORK = re.compile(r"(https|ssh)://[^/]+/.+")
-_SCP = re.compile(r"[A-Za-z0-9_.@-]+:(?!//).+")
+_SCP = re.compile(r"[A-Za-z0-9_.@-]+:(?!:|//).+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,11 +108,12 @@ def read_lines(root: Path, path: str, offset: int | None, limit: int | None) -> 
             line, whole = _line(file.readline(MAX_PAGE), file)
             if not line:
                 break
-            if used and used + len(line) > MAX_PAGE:
+            text = _shown_line(path, line, whole, first + len(kept))
+            used += len(text.encode())
+            if kept and used > MAX_PAGE:
                 more = True
                 break
-            used += len(line)
-            kept.append(_shown_line(path, line, whole, first + len(kept)))
+            kept.append(text)
         more = more or bool(file.read(1))
     if not kept and first > 1:
         raise Refused(
