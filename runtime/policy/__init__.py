@@ -7,6 +7,7 @@ from .decision import Decision, worst
 from .gate import gate
 from .hashing import policy_hash
 from .programs import DEFAULT_PROGRAMS
+from .programs.git_config import settings_that_run
 from .rules import Rule, RuleLayer
 from .stages import STAGES
 from .verdict import STAGE_NAMES, StageResult, Verdict
@@ -30,5 +31,6 @@ __all__ = [
     "Which",
     "gate",
     "policy_hash",
+    "settings_that_run",
     "worst",
 ]

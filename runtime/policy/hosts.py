@@ -11,7 +11,7 @@ from .decision import Decision
 from .reading import Part, Remark
 
 METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "DNS"})
-_QUIET = frozenset({"GET", "HEAD", "OPTIONS"})
+_QUIET = frozenset({"GET", "HEAD", "OPTIONS", "CONNECT", "DNS"})
 _OWN = re.compile(
     r"localhost|.*\.localhost|.*\.local|.*\.internal|.*\.lan|.*\.home|.*\.corp|.*\.localdomain|metadata(\..*)?"
     r"|instance-data(\..*)?|kubernetes(\..*)?|.*\.svc|.*\.cluster|host\.docker\..*|gateway\.docker\..*"

@@ -42,16 +42,24 @@ def boundary(part: Part, place: Place, context: Context) -> Remark | None:
         return Remark(
             "boundary", Decision.DENY, "outside", f"{shown(place)} lies outside the worktree"
         )
-    scratch = all(protected.below(name, protected.SCRATCH) for name in place.names)
     if verb in CHANGES:
-        decision = Decision.ASK if scratch else Decision.DENY
-        return Remark(
-            "boundary", decision, "writes outside", f"{verb} {shown(place)}, outside the worktree"
-        )
+        decision = Decision.ASK if _scratch(place) else Decision.DENY
+        reason = f"{verb} {shown(place)}, outside the worktree"
+        return Remark("boundary", decision, "writes outside", reason)
     if verb is Verb.LIST and all(protected.below(name, protected.PUBLIC) for name in place.names):
         return None
     return Remark(
         "boundary", Decision.ASK, "reads outside", f"{verb} {shown(place)}, outside the worktree"
+    )
+
+
+def _scratch(place: Place) -> bool:
+    """Whether a change stays in the cage's own temporary directories, and is a small one."""
+    return not (place.touch.verb is Verb.DELETE and place.touch.deep) and all(
+        protected.below(name, protected.SCRATCH)
+        and name not in protected.SCRATCH
+        and not protected.hidden_below(name)
+        for name in place.names
     )
 
 
@@ -73,7 +81,7 @@ def veto(part: Part, place: Place, context: Context) -> Remark | None:
     for path in place.names:
         if verb is not Verb.LIST and protected.system_secret(path):
             return _deny("system secret", f"{shown(place)} is a secret of the system")
-        if verb is not Verb.LIST and protected.credential_of_home(path, context.home):
+        if verb is not Verb.LIST and protected.credential(path):
             return _deny("credential", f"{shown(place)} is a credential")
         if protected.raw_disk(path):
             return _deny("raw device", f"{shown(place)} is a raw device")

@@ -61,7 +61,7 @@ HOME_CREDENTIALS = (
     ".config/anthropic",
     ".config/openai",
 )
-"""Below the home directory: never read, never written."""
+"""Below anybody's home directory: never read, never written."""
 
 SYSTEM_SECRETS = tuple(
     re.compile(text)
@@ -215,13 +215,15 @@ def own_part(path: str) -> bool:
     return any(name in OWN_NAMES for name in _names(path))
 
 
-def credential_of_home(path: str, home: str) -> bool:
-    """Whether an absolute path is a credential below the home directory."""
-    folded, base = path.casefold(), home.casefold().rstrip("/") + "/"
-    if not home or not folded.startswith(base):
-        return False
-    rest = folded[len(base) :]
-    return any(rest == one or rest.startswith(one + "/") for one in HOME_CREDENTIALS)
+def credential(path: str) -> bool:
+    """Whether an absolute path outside the worktree is a credential of some home directory."""
+    folded = path.casefold().rstrip("/") + "/"
+    return any(f"/{one}/" in folded for one in HOME_CREDENTIALS)
+
+
+def hidden_below(path: str) -> bool:
+    """Whether some name of a path begins with a dot: a start-up file, or settings."""
+    return any(name.startswith(".") for name in _names(path))
 
 
 def system_secret(path: str) -> bool:

@@ -211,9 +211,7 @@ class _Walk:
         outside = Around()
         for child in node.named_children:
             if child != body:
-                later += redirect(
-                    self.state, child, outside, lambda word: self._inner(word, nesting)
-                )
+                later += self._redirect(child, outside, nesting)
         if body is None:
             self.state.surround(outside)
         else:
@@ -230,9 +228,7 @@ class _Walk:
             if child.type == "variable_assignment":
                 self._prefix(child, nesting, outside)
             elif child.type.endswith("_redirect"):
-                later += redirect(
-                    self.state, child, outside, lambda word: self._inner(word, nesting)
-                )
+                later += self._redirect(child, outside, nesting)
             elif child.type != "comment":
                 words.append(self.state.word(child))
         for word in words:
@@ -240,6 +236,11 @@ class _Walk:
         simple(self.state, words, outside, self._text)
         for statement in later:
             self.statement(statement, nesting + 1)
+
+    def _redirect(self, node: Node, around: Around, nesting: int) -> list[Node]:
+        return redirect(
+            self.state, node, around, lambda word: self._inner(word, nesting), self._text
+        )
 
     def _text(self, text: str) -> list[Part]:
         """A script within the script."""

@@ -5,20 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from .reading import Touch, Verb
+from .reading import Part, Touch, Verb
 from .shell_state import Around, Node, State, opaque
 from .shell_words import Word
 
 Inner = Callable[[Word], None]
 """Reads the commands inside a word."""
+ReadText = Callable[[str], list[Part]]
+"""Reads a script within the script."""
+_BACKTICKS = re.compile(r"`([^`]*)`")
 _DESCRIPTOR = re.compile(r"\d+-?|-")
 _HEREDOC_PARTS = frozenset({"heredoc_start", "heredoc_end", "comment", "file_descriptor"})
 
 
-def redirect(state: State, node: Node, around: Around, inner: Inner) -> list[Node]:
+def redirect(
+    state: State, node: Node, around: Around, inner: Inner, read_text: ReadText
+) -> list[Node]:
     """Add what a redirection touches; returns statements that the grammar put inside it."""
     if node.type == "heredoc_redirect":
-        return _heredoc(state, node, around, inner)
+        return _heredoc(state, node, around, inner, read_text)
     if node.type == "herestring_redirect":
         inner(Word(None, False, (node,)))
         for child in node.named_children:
@@ -54,7 +59,9 @@ def _file(state: State, node: Node, around: Around, inner: Inner) -> None:
             around.touches.append(Touch(verb, word.path()))
 
 
-def _heredoc(state: State, node: Node, around: Around, inner: Inner) -> list[Node]:
+def _heredoc(
+    state: State, node: Node, around: Around, inner: Inner, read_text: ReadText
+) -> list[Node]:
     """The body of a quoted here-document is data; of any other one, unless it is expanded."""
     start = next((child for child in node.named_children if child.type == "heredoc_start"), None)
     quoted = start is not None and re.search(r"['\"\\]", state.text(start)) is not None
@@ -64,8 +71,10 @@ def _heredoc(state: State, node: Node, around: Around, inner: Inner) -> list[Nod
             if not quoted and re.search(r"[$`\\]", state.text(child)):
                 around.remarks.append(opaque("here-document", "a here-document is expanded"))
                 inner(Word(None, False, (child,)))
+                for script in _BACKTICKS.findall(state.text(child)):
+                    state.parts += read_text(script)
         elif child.type.endswith("_redirect"):
-            later += redirect(state, child, around, inner)
+            later += redirect(state, child, around, inner, read_text)
         elif child.type not in _HEREDOC_PARTS:
             later.append(child)
     return later
