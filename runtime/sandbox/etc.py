@@ -68,6 +68,8 @@ def _copy_folder(source: str, target: str) -> None:
         place = os.path.normpath(os.path.join(target, os.path.relpath(where, source)))
         _make_folders(place)
         for name in names:
+            if name.endswith(".gz"):
+                continue  # four of five alternatives are manual pages
             origin, copy = os.path.join(where, name), os.path.join(place, name)
             if os.path.islink(origin) and not os.path.realpath(origin).startswith("/etc/"):
                 if os.path.lexists(copy):

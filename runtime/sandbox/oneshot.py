@@ -12,6 +12,7 @@ from typing import Self
 from runtime.core.commands import Command
 from runtime.core.errors import BadInput, NotFound
 from runtime.policy.authorised import Authorised
+from runtime.sandbox import covers
 from runtime.sandbox.cage import Cage
 from runtime.sandbox.command import OnOutput
 from runtime.sandbox.etc import base_etc
@@ -82,9 +83,7 @@ class OneShot:
 
     def close(self) -> None:
         """End what runs and remove what was made for it."""
-        if self._cage is not None:
-            self._cage.close()
-            self._cage = None
+        self._close_cage()
         self._etc.cleanup()
 
     def run(
@@ -97,18 +96,18 @@ class OneShot:
     ) -> Result:
         """Execute one command; see `Cage.run`."""
         if self._cage is None or not self._still_there():
-            self.close_cage()
+            self._close_cage()
             self._cage = self._make()
         return self._cage.run(authorised, timeout=timeout, cancel=cancel, on_output=on_output)
 
-    def close_cage(self) -> None:
-        """End the broker; the next run starts another."""
+    def _close_cage(self) -> None:
         if self._cage is not None:
             self._cage.close()
             self._cage = None
 
     def _make(self) -> Cage:
-        self._covered = self._find_covered()
+        account = os.geteuid() if self._uid is None else self._uid
+        self._covered = covers.find(self.root, account)
         tools = find_toolchains()
         inside = (self.root.rstrip("/") + "/",)
         mounts = [
@@ -125,63 +124,13 @@ class OneShot:
             limits=self._limits,
             label="sandbox-run",
         )
-        covers = [
+        laid = tuple(
             Cover(os.path.join(self.root, name), hide=stat.S_ISSOCK(kind))
             for name, kind in self._covered.items()
-        ]
-        return Cage(spec, covers=tuple(covers))
-
-    def _find_covered(self) -> dict[str, int]:
-        """Kind by relative path: `.git` if it is a real directory, then every socket."""
-        found: dict[str, int] = {}
-        git = os.path.join(self.root, ".git")
-        if os.path.lexists(git) and stat.S_ISDIR(os.lstat(git).st_mode):
-            found[".git"] = stat.S_IFDIR
-        todo = [""]
-        while todo:
-            folder = todo.pop()
-            try:
-                with os.scandir(os.path.join(self.root, folder)) as entries:
-                    for entry in entries:
-                        name = os.path.join(folder, entry.name)
-                        if entry.is_dir(follow_symlinks=False):
-                            todo.append(name)
-                        elif stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
-                            found[name] = stat.S_IFSOCK
-            except OSError as error:
-                self._unreadable(folder, error)
-        return found
-
-    def _unreadable(self, folder: str, error: OSError) -> None:
-        """A directory that the command could open although we cannot may hide a socket."""
-        path = os.path.join(self.root, folder)
-        try:
-            owner = os.lstat(path).st_uid
-        except FileNotFoundError:
-            return  # gone meanwhile
-        if owner == (os.geteuid() if self._uid is None else self._uid):
-            raise BadInput(
-                f"{path} cannot be searched for sockets: {error.strerror}.",
-                remedy="Make it readable or remove it.",
-                field="root",
-            ) from error
+        )
+        return Cage(spec, covers=laid)
 
     def _still_there(self) -> bool:
         """Everything covered is still what it was, reached without a link: bubblewrap would
         otherwise make the mount point, through the link, on the host."""
-        return all(self._kind(name) == kind for name, kind in self._covered.items())
-
-    def _kind(self, name: str) -> int:
-        """The type of `root/name`, 0 if it is gone or a link is on the way."""
-        flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-        at = os.open(self.root, os.O_PATH | os.O_CLOEXEC)
-        try:
-            for part in name.split("/"):
-                below = os.open(part, flags, dir_fd=at)
-                os.close(at)
-                at = below
-            return stat.S_IFMT(os.fstat(at).st_mode)
-        except OSError:
-            return 0
-        finally:
-            os.close(at)
+        return all(covers.kind(self.root, name) == kind for name, kind in self._covered.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,6 +93,20 @@ def test_a_covered_path_that_became_a_link_is_not_followed_on_the_host(hall: Hal
             assert moved.stdout == b"ok\n"
             assert shot.run(script("true")).ok
         assert os.listdir(other) == []
+
+
+def test_directories_deeper_than_a_path_and_those_nobody_may_read(hall: Hall) -> None:
+    deep = "import os\nfor _ in range(500):\n os.mkdir('deeper__'); os.chdir('deeper__')"
+    with folder(hall) as where:
+        assert run_one(where, by_operator(Exec("python3", ("-I", "-c", deep)), "test")).ok
+        assert run_one(where, script("mkdir shut && chmod 0 shut && mkfifo p && ln -s . loop")).ok
+        closed = os.geteuid() != 0  # root reads it all the same
+        try:
+            assert run_one(where, script("true")).ok and not closed
+        except BadInput as error:
+            assert closed and "shut" in str(error)
+        os.chmod(f"{where}/shut", 0o700)
+        subprocess.run(["rm", "-rf", f"{where}/deeper__"], check=True)
 
 
 def test_lines_share_one_broker(hall: Hall) -> None:
