@@ -7,6 +7,8 @@ import shutil
 import tempfile
 import time
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from runtime.core.commands import Exec, Shell
 from runtime.policy.authorised import by_operator
@@ -82,6 +84,18 @@ class Hall:
         shutil.rmtree(self.base, ignore_errors=True)
 
 
+@contextmanager
+def planted() -> Iterator[None]:
+    """The environment of a careless server, for a while."""
+    before = dict(os.environ)
+    os.environ.update(PLANTED)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 def tag() -> str:
     """A number of seconds that nobody else sleeps: marks a process for `alive`."""
     return f"3600.{uuid.uuid4().int % 10**12}"
@@ -104,11 +118,11 @@ def alive(mark: str) -> list[int]:
     return found
 
 
-def until(condition: object, seconds: float = 5.0) -> bool:
+def until(condition: Callable[[], object], seconds: float = 5.0) -> bool:
     """Whether a condition comes true in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if condition():  # type: ignore[operator]
+        if condition():
             return True
         time.sleep(0.02)
     return False

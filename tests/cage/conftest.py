@@ -1,4 +1,4 @@
-"""One cage for all tests of this folder, and the environment of a careless server around it."""
+"""One cage for all tests of commands and walls, started in the environment of a careless server."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ import cage_making
 
 @pytest.fixture(scope="session")
 def hall() -> Iterator[cage_making.Hall]:
-    before = dict(os.environ)
-    os.environ.update(cage_making.PLANTED)
     made = cage_making.Hall()
-    made.sh("true")
     try:
+        with cage_making.planted():  # when the broker starts
+            made.sh("true")
         yield made
     finally:
         made.close()
-        os.environ.clear()
-        os.environ.update(before)

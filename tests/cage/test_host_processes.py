@@ -6,7 +6,7 @@ import os
 import time
 
 import pytest
-from cage_making import SECRET, Hall, alive, tag, until
+from cage_making import SECRET, alive, planted, tag, until
 
 from runtime.core.commands import Exec
 from runtime.core.errors import BadInput, Unavailable
@@ -24,8 +24,9 @@ def test_status_and_both_outputs() -> None:
     assert run_host(sh("kill -9 $$")).status == -9
 
 
-def test_E10_the_environment_is_clean_and_fixed(hall: Hall) -> None:
-    seen = run_host(sh("env; umask"), env={"EXTRA": "1"}).stdout.decode()
+def test_E10_the_environment_is_clean_and_fixed() -> None:
+    with planted():
+        seen = run_host(sh("env; umask"), env={"EXTRA": "1"}).stdout.decode()
     assert SECRET not in seen and "EXTRA=1\n" in seen and "GIT_CONFIG_NOSYSTEM=1\n" in seen
     assert seen.endswith("0022\n")
 
