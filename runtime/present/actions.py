@@ -79,6 +79,12 @@ def _write(body: Body) -> SafeString:
     )
 
 
+def _shell(body: Body) -> SafeString:
+    first, *rest = _string(body, "script").strip("\n").split("\n")
+    more = f" and {units.count(len(rest), 'more line')}" if rest else ""
+    return format_html("run the shell script {}{}{}", html.code(first), more, _in(body, "cwd"))
+
+
 _VERBS: dict[str, Callable[[Body], SafeString]] = {
     "read_file": lambda b: format_html("read {}{}", html.code(_string(b, "path")), _lines(b)),
     "list_files": lambda b: format_html("list files{}", _in(b)),
@@ -86,15 +92,13 @@ _VERBS: dict[str, Callable[[Body], SafeString]] = {
     "grep": lambda b: format_html("search for {}{}", html.code(_string(b, "pattern")), _in(b)),
     "replace_text": _named("edit", "path"),
     "write_file": _write,
-    "apply_patch": lambda b: format_html("apply a patch"),
+    "apply_patch": lambda b: html.fixed("apply a patch"),
     "run_tool": lambda b: format_html("run {}{}", html.code(command(b)), _in(b, "cwd")),
-    "run_shell": lambda b: format_html(
-        "run the shell script {}{}", html.code(_string(b, "script")), _in(b, "cwd")
-    ),
-    "verify": lambda b: format_html("run the verification"),
-    "git_status": lambda b: format_html("see what changed"),
+    "run_shell": _shell,
+    "verify": lambda b: html.fixed("run the verification"),
+    "git_status": lambda b: html.fixed("see what changed"),
     "git_diff": lambda b: format_html("see the changes{}", _in(b)),
-    "git_log": lambda b: format_html("see the last commits"),
+    "git_log": lambda b: html.fixed("see the last commits"),
     "git_show": _named("see the commit", "rev"),
     "git_commit": _named("commit with the message", "message"),
     "git_push": _push,
@@ -103,8 +107,8 @@ _VERBS: dict[str, Callable[[Body], SafeString]] = {
     "start_job": lambda b: format_html("start {} in the background", html.code(command(b))),
     "job_output": _named("read the output of job", "job"),
     "stop_job": _named("stop job", "job"),
-    "ask_human": lambda b: format_html("ask a person"),
-    "finish": lambda b: format_html("finish"),
+    "ask_human": lambda b: html.fixed("ask a person"),
+    "finish": lambda b: html.fixed("finish"),
     "network": lambda b: format_html(
         "send {} to {}", html.code(_string(b, "method")), html.code(_string(b, "target"))
     ),
@@ -177,8 +181,8 @@ def _arguments(body: Body) -> SafeString:
 
 def _replacement(body: Body) -> SafeString:
     path = _string(body, "path")
-    before = _string(body, "expected").splitlines()
-    after = _string(body, "replacement").splitlines()
+    before = _string(body, "expected").split("\n")
+    after = _string(body, "replacement").split("\n")
     lines = difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm="", n=10_000)
     diff = "\n".join(lines)
     if not diff:

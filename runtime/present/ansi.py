@@ -32,4 +32,4 @@ def render(output: str) -> SafeString:
         return text.visible(kept)
     converter = Ansi2HTMLConverter(inline=False, linkify=False, dark_bg=False, line_wrap=True)
     html = converter.convert(shown, full=False, ensure_trailing_newline=False)
-    return mark_safe(html)  # safe: (the converter escapes what is no colour)
+    return mark_safe(html)  # the converter escapes what is no colour

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from . import text
 from .icons import icon
 
 _DECISIONS = {
@@ -34,7 +35,8 @@ _RISKS = {"low": "idle", "medium": "ask", "high": "deny", "critical": "deny"}
 
 
 def _badge(tone: str, name: str, word: str) -> SafeString:
-    return format_html('<span class="badge tone-{}">{}{}</span>', tone, icon(name), word)
+    shown = text.visible(word)
+    return format_html('<span class="badge tone-{}">{}{}</span>', tone, icon(name), shown)
 
 
 def decision(word: str) -> SafeString:

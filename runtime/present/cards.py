@@ -37,7 +37,7 @@ def view(approval: Approval, card: Mapping[str, Any], now: datetime) -> dict[str
         "badge": badges.state(approval.state),
         "pending": approval.state == Approval.State.PENDING,
         "digest": approval.digest,
-        "whole": html.EMPTY if question else actions.whole(approval.action_kind, body),
+        "whole": html.EMPTY if question else _whole(approval.action_kind, body, card),
         "length": length(body),
         "hidden": [text.plain(mark) for mark in marks],
         "diff": diffs.render(str(card["diff"])) if card.get("diff") else html.EMPTY,
@@ -55,13 +55,19 @@ def view(approval: Approval, card: Mapping[str, Any], now: datetime) -> dict[str
     }
 
 
+def _whole(kind: str, body: Mapping[str, Any], card: Mapping[str, Any]) -> SafeString:
+    """The whole action; folded only where a diff above says the same."""
+    whole = actions.whole(kind, body)
+    if kind in {"replace_text", "write_file"} and str(card.get("diff") or "").startswith("--- "):
+        return html.fold("The action as proposed", whole)
+    return whole
+
+
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _sentence(
-    approval: Approval, card: Mapping[str, Any], body: Mapping[str, Any]
-) -> SafeString:
+def _sentence(approval: Approval, card: Mapping[str, Any], body: Mapping[str, Any]) -> SafeString:
     role = text.visible(str(card.get("role") or "the model"))
     if approval.kind == Approval.Kind.QUESTION:
         return format_html("{} asks a question", role)
@@ -106,14 +112,33 @@ def touches(card: Mapping[str, Any]) -> SafeString:
     ]
     sandbox = card.get("sandbox")
     if isinstance(sandbox, dict):
-        for name, value in sorted(sandbox.items()):
-            pairs.append((f"sandbox {name.replace('_', ' ')}", text.visible(_plain(value))))
+        pairs += [(_confined(name), text.visible(_plain(name, sandbox[name]))) for name in sandbox]
     return html.facts(pairs)
 
 
-def _plain(value: Any) -> str:
+_CONFINED = {
+    "where": "runs",
+    "writes": "may write below",
+    "memory_bytes": "memory",
+    "written_bytes": "bytes written",
+    "seconds": "time",
+}
+
+
+def _confined(name: str) -> str:
+    return _CONFINED.get(name, name.replace("_", " "))
+
+
+def _plain(name: str, value: Any) -> str:
+    """A part of the confinement in words and units."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int):
+        if name.endswith("bytes"):
+            return units.size(value)
+        return f"{value} s" if name == "seconds" else f"{value:,}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} → {value[key]}" for key in sorted(value)) or "none"
     if isinstance(value, list):
         return ", ".join(str(item) for item in value) or "none"
     return str(value)
@@ -136,25 +161,32 @@ def outcome(approval: Approval, now: datetime) -> SafeString:
     who = text.visible(approval.decided_by or "")
     when = units.ago(approval.decided_at, now) if approval.decided_at else html.EMPTY
     if approval.state == Approval.State.APPROVED:
-        far = SCOPES.get(approval.scope, approval.scope.replace("workspace:", "in the workspace until "))
+        far = SCOPES.get(
+            approval.scope, approval.scope.replace("workspace:", "in the workspace until ")
+        )
         return format_html("<strong>{}</strong> approved {} {}.", who, text.plain(far), when)
     if approval.state == Approval.State.DENIED:
         return format_html("<strong>{}</strong> denied it {}.", who, when)
     if approval.state == Approval.State.EXPIRED:
-        return format_html("Nobody answered in time; it expired {}.", units.ago(approval.expires_at, now))
+        return format_html(
+            "Nobody answered in time; it expired {}.", units.ago(approval.expires_at, now)
+        )
     if approval.state == Approval.State.CANCELLED:
-        return format_html("The question fell when the run ended.")
-    return format_html("What was asked about has changed since; the question is void.")
+        return html.fixed("The question fell when the run ended.")
+    return html.fixed("What was asked about has changed since; the question is void.")
+
+
+_NEXT = {
+    "expired": "The model was told. If the action is still wanted, retry the task on the run’s page; "
+    "it is asked about again.",
+    "superseded": "See the run’s page: the changed action is asked about anew where it must be.",
+    "cancelled": "There is nothing to do; the run has ended.",
+}
 
 
 def next_step(approval: Approval) -> str:
     """What a person can do after it was settled."""
-    return {
-        "expired": "The model was told. If the action is still wanted, retry the task on the run’s page; "
-        "it will be asked again.",
-        "superseded": "Look at the run’s page: the changed action is asked about anew if it still needs to be.",
-        "cancelled": "There is nothing to do; the run has ended.",
-    }.get(approval.state, "")
+    return _NEXT.get(approval.state, "")
 
 
 def similar(rows: Iterable[Approval], now: datetime) -> list[dict[str, Any]]:

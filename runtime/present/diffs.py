@@ -6,6 +6,8 @@ The text comes from a model or a repository: it is parsed and escaped on the ser
 from __future__ import annotations
 
 import difflib
+import io
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -51,7 +53,7 @@ def render(diff: str, *, numbers: bool = True, blanks: bool = False) -> SafeStri
     `blanks` shows spaces and tabs as marks. A text that is no diff is shown as it is.
     """
     try:
-        files = PatchSet(diff.splitlines(keepends=True))
+        files = _parse(diff)
     except UnidiffParseError:
         return html.pre(diff, "Diff")
     if not files:
@@ -63,10 +65,15 @@ def render(diff: str, *, numbers: bool = True, blanks: bool = False) -> SafeStri
 def counts(diff: str) -> tuple[int, int, int]:
     """Files, added and removed lines of a diff. Zeros where it cannot be read."""
     try:
-        files = PatchSet(diff.splitlines(keepends=True))
+        files = _parse(diff)
     except UnidiffParseError:
         return 0, 0, 0
     return len(files), files.added, files.removed
+
+
+def _parse(diff: str) -> PatchSet:
+    """Lines end with a line feed only: other separators are content."""
+    return PatchSet(io.StringIO(diff, newline="\n"))
 
 
 def _file(item: PatchedFile, options: _Options) -> SafeString:
@@ -114,15 +121,16 @@ def _table(item: PatchedFile, options: _Options) -> SafeString:
         '<div class="scroll" tabindex="0" role="region" aria-label="Changes of {}">'
         '<table class="diff"><tbody>{}</tbody></table></div>',
         text.plain(item.path),
-        mark_safe("".join(rows)),  # safe: (rows are escaped below)
+        mark_safe("".join(rows)),  # rows are escaped below
     )
 
 
 def _lines(hunk: Hunk) -> list[_Line]:
+    """The lines with hidden characters as marks: a lexer would swallow some of them."""
     return [
         _Line(
             _MARKS.get(line.line_type, "note"),
-            line.value.rstrip("\n"),
+            text.plain(line.value.removesuffix("\n")),
             line.source_line_no,
             line.target_line_no,
         )
@@ -247,6 +255,6 @@ def _pieces(value: str, at: int, changed: list[Span]) -> Iterator[tuple[str, boo
     edges = sorted(
         {at, at + len(value), *(e for span in changed for e in span if at < e < at + len(value))}
     )
-    for first, last in zip(edges, edges[1:], strict=False):
+    for first, last in itertools.pairwise(edges):
         inside = any(a <= first and last <= b for a, b in changed)
         yield value[first - at : last - at], inside

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -21,9 +23,22 @@ HEAD_LINES, TAIL_LINES = 20, 6
 EMPTY = SafeString("")
 
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def is_digest(value: object) -> TypeGuard[str]:
+    """Whether a value from a record is a SHA-256, fit for an address."""
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
+
+
 def join(parts: Iterable[SafeString]) -> SafeString:
     """Fragments one after the other."""
-    return mark_safe("".join(parts))  # safe: (safe parts)
+    return mark_safe("".join(parts))  # safe parts
+
+
+def fixed(markup: str) -> SafeString:
+    """A fragment that is written out in the product's own source."""
+    return mark_safe(markup)
 
 
 def code(value: str, characters: int = 160) -> SafeString:

@@ -50,7 +50,7 @@ def icon(name: str) -> SafeString:
 
 
 def _draw(path: str) -> SafeString:
-    return mark_safe(  # safe: (constants of this module)
+    return mark_safe(  # constants of this module
         '<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">'
         f'<path d="{path}"/></svg>'
     )

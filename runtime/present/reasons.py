@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from . import text
+from . import html, text
 
 _SENTENCES = {
     "step_limit": "the step limit was reached.",
@@ -30,7 +30,7 @@ _NEXT = {
 def sentence(reason: str) -> SafeString:
     """What the reason means, with its word in code."""
     if not reason:
-        return format_html("no reason was recorded.")
+        return html.fixed("no reason was recorded.")
     known = _SENTENCES.get(reason)
     word = format_html("<code>{}</code>", text.visible(reason))
     return format_html("{} {}", known, word) if known else word

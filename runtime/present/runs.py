@@ -17,9 +17,7 @@ from . import actions, badges, html, reasons, text, units
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 
 
-def line(
-    run: Run, question: Approval | None, holder: Task | None, now: datetime
-) -> dict[str, Any]:
+def line(run: Run, question: Approval | None, holder: Task | None, now: datetime) -> dict[str, Any]:
     """A run in the list: state, objective, where, who, age, cost, and what it waits for."""
     return {
         "id": run.pk,
@@ -136,16 +134,18 @@ def sentence(
     if run.state in ENDED:
         return _ending(run, now)
     if run.cancel_requested:
-        return format_html("Cancelling: the worker was told to stop.")
+        return html.fixed("Cancelling: the worker was told to stop.")
     if question is not None:
         return format_html(
             "Waits for a person since {}: {}", units.ago(question.requested_at, now), ask(question)
         )
     if any(task.state == "running" for task in tasks):
-        return format_html("A worker is on it: step {} of at most {}.", run.steps + 1, run.max_steps)
+        return format_html(
+            "A worker is on it: step {} of at most {}.", run.steps + 1, run.max_steps
+        )
     if any(task.state == "ready" for task in tasks):
         return format_html("Ready; waits for a free worker since {}.", _since(tasks, now))
-    return format_html("Nothing can run yet.")
+    return html.fixed("Nothing can run yet.")
 
 
 def _since(tasks: Sequence[Task], now: datetime) -> SafeString:
@@ -169,7 +169,12 @@ def meters(run: Run, tasks: Sequence[Task], now: datetime) -> list[dict[str, Any
     attempts = max((task.attempt for task in tasks), default=0)
     elapsed = (run.ended_at or now) - run.created_at
     return [
-        {"name": "steps", "value": run.steps, "max": run.max_steps, "words": _of(run.steps, run.max_steps)},
+        {
+            "name": "steps",
+            "value": run.steps,
+            "max": run.max_steps,
+            "words": _of(run.steps, run.max_steps),
+        },
         {
             "name": "attempts",
             "value": attempts,

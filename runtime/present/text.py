@@ -78,7 +78,7 @@ def visible(text: str) -> SafeString:
         parts.append(f'<span class="hidden-char" title="{escape(_name(shown))}">‹{shown}›</span>')
         at = found.end()
     parts.append(escape(text[at:]))
-    return mark_safe("".join(parts))  # safe: (every part is escaped above)
+    return mark_safe("".join(parts))  # every part is escaped above
 
 
 def hidden(text: str) -> list[str]:
@@ -104,6 +104,19 @@ def short(text: str, characters: int = 160) -> SafeString:
     head, missing = cut(line, characters)
     if not missing:
         return visible(head)
-    return mark_safe(  # safe: (visible() escapes; the rest is a number)
+    return mark_safe(  # visible() escapes; the rest is a number
         f'{visible(head)}<span class="more">… {missing:,} more characters</span>'
     )
+
+
+_CODE = re.compile(r"`([^`\n]{1,300})`")
+
+
+def marked(sentence: str) -> SafeString:
+    """A message of the product, with what stands between backticks as code."""
+    pieces = _CODE.split(sentence)
+    shown = (
+        f"<code>{visible(piece)}</code>" if index % 2 else visible(piece)
+        for index, piece in enumerate(pieces)
+    )
+    return mark_safe("".join(shown))  # every piece is escaped by visible()

@@ -14,6 +14,7 @@ from django.utils.cache import patch_vary_headers
 from runtime.core.errors import BadInput, Conflict, M31AError, NotFound, Refused, Unavailable
 from runtime.models import Run, User
 from runtime.people import rights
+from runtime.present import text
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
@@ -37,7 +38,9 @@ def person(request: HttpRequest) -> User:
 def is_fragment(request: HttpRequest) -> bool:
     """Whether the browser asked for a part of the page only."""
     htmx = getattr(request, "htmx", None)
-    return bool(htmx) and not htmx.history_restore_request and not htmx.boosted
+    if htmx is None or not htmx:
+        return False
+    return not htmx.history_restore_request and not htmx.boosted
 
 
 def show(
@@ -70,19 +73,21 @@ def needs(codename: str) -> Callable[[View[P]], View[P]]:
 
     def wrap(view: View[P]) -> View[P]:
         @wraps(view)
-        def guarded(
-            request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs
-        ) -> HttpResponseBase:
+        def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             user = person(request)
             if not rights.has(user, codename):
-                raise PermissionDenied(
-                    f"{rights.lacks(user, codename)} {rights.helps(user, codename)}"
-                )
+                raise forbidden(user, codename)
             return view(request, *args, **kwargs)
 
         return guarded
 
     return wrap
+
+
+def forbidden(user: User, codename: str) -> PermissionDenied:
+    """The refusal that says which role helps."""
+    why = f"{rights.lacks(user, codename)} {rights.helps(user, codename)}"
+    return PermissionDenied(text.marked(why))
 
 
 def answers(view: View[P]) -> View[P]:
@@ -105,7 +110,5 @@ def status_of(error: M31AError) -> int:
 
 def failure(request: HttpRequest, error: M31AError) -> HttpResponse:
     """A page that says what happened and what to do."""
-    context = {"message": error.message, "remedy": error.remedy}
-    return show(
-        request, "error.html", context, fragment="_error.html", status=status_of(error)
-    )
+    context = {"message": text.marked(error.message), "remedy": text.marked(error.remedy)}
+    return show(request, "error.html", context, fragment="_error.html", status=status_of(error))

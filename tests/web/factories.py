@@ -56,7 +56,7 @@ diff --git a/calc/add.py b/calc/add.py
      \"\"\"The sum of two numbers.\"\"\"
 -    return left - right
 +    return left + right
- 
+     # done
 """
 OWNER = "box/0b1f/4711/99/abcd"
 _numbers = itertools.count(1)

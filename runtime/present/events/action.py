@@ -89,7 +89,7 @@ def _int(table: dict[str, Any], name: str) -> int:
 def _artifacts(facts: Facts) -> SafeString:
     links = []
     for item in facts.items("artifacts"):
-        if not isinstance(item, dict) or not isinstance(item.get("sha256"), str):
+        if not isinstance(item, dict) or not html.is_digest(item.get("sha256")):
             continue
         name = text.short(str(item.get("name") or item["sha256"][:10]), 80)
         links.append(

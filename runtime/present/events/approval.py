@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from runtime.core import ids
 from runtime.present import actions, badges, html, text
 
 from .view import Facts, Renderer, View
@@ -25,6 +26,8 @@ def scope(word: str) -> str:
 
 def _link(facts: Facts) -> SafeString:
     identifier = facts.text("approval")
+    if not ids.is_id(identifier):
+        return text.visible(identifier)
     return format_html('<a href="/approvals/{}/">the card</a>', identifier)
 
 

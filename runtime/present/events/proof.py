@@ -75,6 +75,24 @@ def _checkpoint(facts: Facts) -> View:
     return View(title, "dot", "idle", "quiet")
 
 
+def _restored(facts: Facts) -> View:
+    left = facts.table("left") or {}
+    digest = left.get("sha256") or left.get("artifact")
+    link = html.EMPTY
+    if html.is_digest(digest):
+        link = format_html(
+            ' <a href="/artifacts/{}/?run={}&amp;view=1">what was there instead</a>',
+            digest,
+            facts.row.run,
+        )
+    title = format_html(
+        "the files are those of the last checkpoint {} again{}",
+        html.code(facts.text("commit")[:10]),
+        link,
+    )
+    return View(title, "retry", "ask", "plain")
+
+
 def _finish_refused(facts: Facts) -> View:
     why = " (verification debt is open)" if facts.flag("debt") else ""
     title = format_html("<strong>Finish refused</strong>{}", why)
@@ -90,7 +108,7 @@ def _delivered(facts: Facts) -> View:
     links = [
         format_html('<a href="/artifacts/{}/?run={}">{}</a>', facts.text(name), facts.row.run, name)
         for name in ("patch", "report")
-        if len(facts.text(name)) == 64
+        if html.is_digest(facts.text(name))
     ]
     line = format_html(
         '<p>{} <span class="plus">+{}</span> <span class="minus">−{}</span> {}</p>',
@@ -106,6 +124,7 @@ RENDERERS: dict[str, Renderer] = {
     "verification.passed": _verified(ok=True),
     "verification.failed": _verified(ok=False),
     "checkpoint.created": _checkpoint,
+    "worktree.restored": _restored,
     "finish.refused": _finish_refused,
     "delivery.completed": _delivered,
 }

@@ -77,12 +77,12 @@ def render(event: EventRow, *, head: Head = stored_head) -> str:
 
 def render_all(events: Iterable[EventRow]) -> SafeString:
     """Rows of the timeline, in order."""
-    return mark_safe("".join(render(event) for event in events))  # safe: (fragments)
+    return mark_safe("".join(render(event) for event in events))  # fragments
 
 
 def fragment(view: dict[str, Any]) -> SafeString:
     """The fragment of a view model."""
-    message_id = view["message"]
+    message_id = text.plain(view["message"])
     said = format_html(' data-message="{}"', message_id) if message_id else html.EMPTY
     body = format_html('<div class="body">{}</div>', view["body"]) if view["body"] else html.EMPTY
     return format_html(

@@ -61,7 +61,7 @@ def _cancel_requested(facts: Facts) -> View:
 
 
 def _succeeded(facts: Facts) -> View:
-    title = format_html("<strong>The run succeeded</strong>")
+    title = html.fixed("<strong>The run succeeded</strong>")
     return View(title, "check", "allow", "loud", html.prose(facts.text("summary")))
 
 
@@ -73,7 +73,7 @@ def _failed(facts: Facts) -> View:
 
 
 def _cancelled(facts: Facts) -> View:
-    return View(format_html("<strong>The run was cancelled</strong>"), "stop", "idle", "loud")
+    return View(html.fixed("<strong>The run was cancelled</strong>"), "stop", "idle", "loud")
 
 
 def _retried(facts: Facts) -> View:

@@ -16,7 +16,9 @@ def _person(facts: Facts) -> View:
 
 
 def _link(facts: Facts) -> View:
-    title = format_html("a sign-in link was made for <strong>{}</strong>", facts.text("name"))
+    title = format_html(
+        "a sign-in link was made for <strong>{}</strong>", text.visible(facts.text("name"))
+    )
     return View(title, "person", "idle")
 
 

@@ -18,7 +18,8 @@ def owner(name: str) -> str:
 def _quiet(template: str, *names: str, icon: str = "dot") -> Renderer:
     def render(facts: Facts) -> View:
         values = [text.short(facts.text(name).replace("_", " ")) for name in names]
-        return View(format_html(template, *values), icon, "idle", "quiet")
+        title = format_html(template, *values) if values else html.fixed(template)
+        return View(title, icon, "idle", "quiet")
 
     return render
 
@@ -37,7 +38,7 @@ def _claimed(facts: Facts) -> View:
 
 def _waiting(facts: Facts) -> View:
     return View(
-        format_html("the task waits for a person; no worker is held"), "clock", "ask", "quiet"
+        html.fixed("the task waits for a person; no worker is held"), "clock", "ask", "quiet"
     )
 
 
@@ -55,7 +56,7 @@ def _failed(facts: Facts) -> View:
 
 
 def _succeeded(facts: Facts) -> View:
-    return View(format_html("the task succeeded"), "check", "allow", "quiet")
+    return View(html.fixed("the task succeeded"), "check", "allow", "quiet")
 
 
 RENDERERS: dict[str, Renderer] = {

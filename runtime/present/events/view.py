@@ -71,7 +71,7 @@ class Facts:
         if not isinstance(value, dict) or value.keys() != {"artifact", "size"}:
             return None
         digest, size = value["artifact"], value["size"]
-        return (digest, size) if isinstance(digest, str) and isinstance(size, int) else None
+        return (digest, size) if html.is_digest(digest) and isinstance(size, int) else None
 
     def block(self, name: str, label: str) -> SafeString:
         """A text that may have moved to an artifact: whole, or its head with the way to the rest."""

@@ -22,7 +22,7 @@ def context(
     now = timezone.now()
     card = dict(present.view(approval, dict(approvals.card(approval)), now))
     pending = approval.state == Approval.State.PENDING
-    card["hindrance"] = hindrance(approval, user) if pending else ""
+    card["hindrance"] = text.marked(hindrance(approval, user)) if pending else ""
     card["form"] = form or Decision(initial={"seen": approval.digest})
     card["scopes"] = scopes(approval)
     card["similar"] = present.similar(approvals.similar(approval), now) if alike else []

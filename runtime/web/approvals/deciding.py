@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods
 from runtime import approvals
 from runtime.core.errors import BadInput, Conflict, Refused
 from runtime.models import Approval, Run
+from runtime.present import text
 from runtime.web.pages import answers, is_fragment, person, show
 
 from . import cards
@@ -41,7 +42,7 @@ def one(request: HttpRequest, approval_id: str) -> HttpResponse:
     except Conflict as error:
         return _page(request, _visible(request, approval_id), late=str(error), status=409)
     except Refused as error:
-        raise PermissionDenied(str(error)) from error
+        raise PermissionDenied(text.marked(str(error))) from error
     except BadInput as error:
         form.add_error(error.field if error.field in form.fields else None, str(error))
         return _page(request, approval, form, status=400)
@@ -68,7 +69,7 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     card = cards.context(approval, person(request), form, alike=True)
-    context = {"card": card, "late": late, "whole": True}
+    context = {"card": card, "late": text.marked(late) if late else "", "whole": True}
     return show(
         request, "approvals/one.html", context, fragment="approvals/_settled.html", status=status
     )

@@ -23,7 +23,11 @@ class Decision(forms.Form):
     def clean(self) -> dict[str, Any]:
         """A workspace scope needs a date."""
         data: dict[str, Any] = self.cleaned_data
-        if data.get("scope") == "workspace" and not data.get("until") and "until" not in self.errors:
+        if (
+            data.get("scope") == "workspace"
+            and not data.get("until")
+            and "until" not in self.errors
+        ):
             self.add_error("until", "Name the last day on which it counts.")
         return data
 

@@ -47,9 +47,10 @@ def _reference(request: HttpRequest, sha: str) -> str:
     if row is not None:
         return row.name
     run = visible.filter(pk=request.GET.get("run", "")[:26]).first()
-    if run is not None and Event.objects.filter(
-        run=run.pk, payload__contains=f'"artifact":"{sha}"'
-    ).exists():
+    if (
+        run is not None
+        and Event.objects.filter(run=run.pk, payload__contains=f'"artifact":"{sha}"').exists()
+    ):
         return f"{sha[:12]}.txt"
     raise Http404("No run that you may see refers to such an artifact.")
 

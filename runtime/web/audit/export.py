@@ -40,8 +40,12 @@ def _batches(lines: Iterator[str]) -> Iterator[str]:
 
 async def _later(lines: Iterator[str]) -> AsyncIterator[str]:
     batches = _batches(lines)
-    while batch := await sync_to_async(next)(batches, ""):
+    while batch := await sync_to_async(_next)(batches):
         yield batch
+
+
+def _next(batches: Iterator[str]) -> str:
+    return next(batches, "")
 
 
 def _ended(line: str) -> str:

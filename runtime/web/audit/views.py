@@ -81,5 +81,3 @@ def _view(row: EventRow) -> dict[str, Any]:
         "chain": html.short_id(row.hash, "hash"),
         "is_system": row.run == ids.SYSTEM_RUN,
     }
-
-

@@ -14,7 +14,11 @@ MODES = (
     ("assisted", "Assisted", "Ordinary work goes on; what reaches further asks a person."),
     ("safe", "Safe", "Every change asks a person first, even an edit."),
     ("plan", "Plan", "Reads and thinks; every change is denied."),
-    ("autonomous", "Autonomous", "Asks less: what stays in the worktree without network is allowed."),
+    (
+        "autonomous",
+        "Autonomous",
+        "Asks less: what stays in the worktree without network is allowed.",
+    ),
     ("unattended", "Unattended", "Asks nobody: what would need a person is denied."),
 )
 MAX_OBJECTIVE = 20_000

@@ -41,4 +41,4 @@ def _meter(name: str, value: int, most: int, words: str) -> dict[str, Any]:
 
 def queue() -> int:
     """Wake-ups that no worker has taken yet."""
-    return OrmQ.objects.count()
+    return int(OrmQ.objects.count())

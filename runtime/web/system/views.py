@@ -43,8 +43,8 @@ def _checks() -> list[dict[str, Any]]:
         {
             "name": text.visible(row.name),
             "badge": badges.fit(row.ok),
-            "detail": text.visible(row.detail),
-            "remedy": text.visible(row.remedy or ""),
+            "detail": text.marked(row.detail),
+            "remedy": text.marked(row.remedy or ""),
         }
         for row in doctor.table()
     ]

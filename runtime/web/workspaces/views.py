@@ -7,7 +7,6 @@ from collections import defaultdict
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -18,7 +17,7 @@ from runtime.models import Run, User, Workspace
 from runtime.people import rights
 from runtime.present import badges, html, text, units
 from runtime.runs.registering import register_workspace
-from runtime.web.pages import person, show
+from runtime.web.pages import forbidden, person, show
 
 from .forms import NewWorkspace
 
@@ -33,9 +32,7 @@ def index(request: HttpRequest) -> HttpResponse:
     form = NewWorkspace(request.POST or None)
     if request.method == "POST":
         if not rights.has(user, "manage_workspaces"):
-            raise PermissionDenied(
-                f"{rights.lacks(user, 'manage_workspaces')} {rights.helps(user, 'manage_workspaces')}"
-            )
+            raise forbidden(user, "manage_workspaces")
         if form.is_valid() and _register(form, user):
             messages.success(request, f"Registered {form.cleaned_data['name']}.")
             return redirect("workspaces")
@@ -43,7 +40,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "workspaces": _listed(user),
         "form": form,
         "may_register": rights.has(user, "manage_workspaces"),
-        "helps": rights.helps(user, "manage_workspaces"),
+        "helps": text.marked(rights.helps(user, "manage_workspaces")),
         "open": request.method == "POST",
     }
     return show(request, "workspaces/index.html", context, status=400 if form.errors else 200)

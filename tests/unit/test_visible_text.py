@@ -1,0 +1,80 @@
+"""What a person reads is what is there: nothing hidden, nothing reordered, nothing cut in silence."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.present import ansi, text
+
+
+@pytest.mark.parametrize(
+    "character",
+    ["\u200b", "\u202e", "\u2028", "\x1b", "\x00", "\x7f", "\u00a0", "\ufeff", "\u3164", "\U000e0041"],
+)
+def test_F20_a_character_that_cannot_be_seen_becomes_a_mark(character: str) -> None:
+    shown = text.visible(f"rm -rf a{character}b")
+    assert character not in shown
+    assert f"‹U+{ord(character):04X}›" in shown
+    assert text.hidden(f"a{character}b") != []
+
+
+def test_F20_four_hundred_blanks_become_their_number() -> None:
+    command = "true" + " " * 400 + "; rm -rf ~"
+    assert "‹400 blanks›" in text.visible(command)
+    assert "rm -rf ~" in text.visible(command)
+    assert text.hidden(command) == ["400 blanks"]
+
+
+def test_ordinary_text_stays_as_it_is() -> None:
+    ordinary = "def f():\n\treturn 'grüß dich ✓ 你好'\n" + " " * 60 + "aligned"
+    assert text.plain(ordinary) == ordinary
+    assert text.hidden(ordinary) == []
+
+
+def test_markup_is_escaped() -> None:
+    assert text.visible("<script>&\"'") == "&lt;script&gt;&amp;&quot;&#x27;"
+    assert "<b>" not in text.marked("`<b>`")
+
+
+def test_an_emoji_keeps_its_style() -> None:
+    assert text.hidden("⚠\ufe0f") == []
+    assert text.hidden("a\ufe0f") != []
+
+
+@given(st.text())
+def test_no_control_or_format_character_survives(value: str) -> None:
+    left = {unicodedata.category(c) for c in text.plain(value) if c not in "\n\t\ufe0f"}
+    assert not left & {"Cc", "Cf", "Zl", "Zp", "Cs"}
+
+
+def test_a_cut_text_says_how_much_is_missing() -> None:
+    assert "… 840 more characters" in text.short("x" * 1000, 160)
+    assert text.short("x" * 160, 160) == "x" * 160
+
+
+def test_commands_between_backticks_become_code() -> None:
+    assert text.marked("Run `m31a up` now.") == "Run <code>m31a up</code> now."
+
+
+def test_terminal_colours_become_classes_and_the_rest_goes() -> None:
+    shown = ansi.render("\x1b[31mred\x1b[0m \x1b]0;title\x07\x1b[2J\x1b[5Aplain <b>")
+    assert '<span class="ansi31">red</span>' in shown
+    assert "title" not in shown and "\x1b" not in shown
+    assert "plain &lt;b&gt;" in shown
+    assert "style=" not in shown
+
+
+def test_a_lone_carriage_return_hides_nothing() -> None:
+    shown = ansi.render("rm -rf /\rls      ")
+    assert "rm -rf /" in shown and "ls" in shown
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8")))
+def test_output_never_becomes_markup(value: str) -> None:
+    shown = ansi.render(value + "<i>\x1b[1m<u>")
+    assert "<i>" not in shown and "<u>" not in shown
+    assert "\x1b" not in shown
