@@ -83,7 +83,7 @@ class Session:
     @cached_property
     def provider(self) -> Provider:
         """The model. Raises `BadInput` where its settings are missing."""
-        script = blobs.get(self.run.script) if self.run.script else None
+        script = artifacts.read_script(self.run.script) if self.run.script else None
         return load(self.run.provider, script=script, env=os.environ)
 
     @property

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db import IntegrityError
 
-from runtime import blobs, tasks
+from runtime import artifacts, tasks
 from runtime.core.errors import BadInput, NotFound, NotYet, Refused
 from runtime.journal.append import new_id, now
 from runtime.journal.book import new_run
@@ -134,13 +134,14 @@ def _provider(wish: Submission) -> str:
 
 
 def _create(wish: Submission, workspace: Workspace, provider: str) -> Submitted:
+    script = artifacts.keep_script(wish.script) if wish.script is not None else None
     run = Run(
         id=new_id(),
         workspace=workspace,
         objective=wish.objective.strip(),
         workflow=wish.workflow,
         provider=provider,
-        script=blobs.put(wish.script) if wish.script is not None else "",
+        script=script.sha256 if script else "",
         mode=wish.mode,
         require_edit=wish.require_edit,
         max_steps=wish.max_steps,
@@ -155,7 +156,7 @@ def _create(wish: Submission, workspace: Workspace, provider: str) -> Submitted:
     run.base, uncommitted, left_out = space.create(run.pk)
     warnings = _warnings(workspace, uncommitted, left_out)
     try:
-        _write(run, wish, workspace, space, uncommitted, left_out, warnings)
+        _write(run, script, workspace, space, uncommitted, left_out, warnings)
     except IntegrityError:
         space.remove()
         if wish.key is not None and (first := _earlier(wish.key)):
@@ -191,7 +192,7 @@ def _warnings(workspace: Workspace, uncommitted: int, left_out: list[str]) -> tu
 
 def _write(
     run: Run,
-    wish: Submission,
+    script: artifacts.ArtifactFact | None,
     workspace: Workspace,
     space: RunSpace,
     uncommitted: int,
@@ -234,13 +235,7 @@ def _write(
         )
         book.append(submitted, actor=actor)
         book.append(TaskReady(why="submitted"), actor=actor, task=task_id)
-        if run.script:
-            Artifact.objects.create(
-                run=run,
-                sha256=run.script,
-                name="script",
-                kind="script",
-                size=len(wish.script or b""),
-                created_at=book.at,
-            )
+        if script is not None:
+            fields = {**script.payload(), "created_at": book.at}
+            Artifact.objects.create(run=run, **fields)
         tasks.enqueue(task_id)
