@@ -32,6 +32,15 @@ _MAX_UNPACKED = 100
 _MAX_DIFF = 8 << 20
 # The tree is the worktree's bytes: no line ends, keywords or encodings are changed.
 _ATTRIBUTES = "* -text -ident -working-tree-encoding\n"
+# Appended: the last value counts. `bare` is false so that commands find a worktree; we say --bare.
+_CONFIG = """
+[core]
+\tbare = false
+\tcompression = 1
+\tlogAllRefUpdates = false
+[gc]
+\tauto = 0
+"""
 _TRUST = "[safe]\n\tdirectory = *\n[core]\n\tfsmonitor = false\n"
 
 
@@ -99,12 +108,9 @@ class Repository:
                 f"The run's branch cannot be made: {said(made)}",
                 remedy="Rename a branch called m31a, if there is one.",
             )
-        self.run("symbolic-ref", "HEAD", branch)
-        for name, value in (
-            ("core.bare", "false"), ("core.compression", "1"),
-            ("core.logAllRefUpdates", "false"), ("gc.auto", "0"),
-        ):  # fmt: skip
-            self.run("config", name, value)
+        put(self.path / "HEAD", f"ref: {branch}\n".encode(), 0o644)
+        config = self.path / "config"
+        put(config, config.read_bytes() + _CONFIG.encode(), 0o644)
         (self.path / "info").mkdir(exist_ok=True)
         put(self.path / "info" / "attributes", _ATTRIBUTES.encode(), 0o644)
         (self.path / "refs" / "m31a").mkdir(exist_ok=True)

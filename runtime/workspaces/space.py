@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -111,15 +110,8 @@ class RunSpace:
 
     def remove(self) -> None:
         """Delete everything below the folder; a second worktree leaves the run's own alone."""
-        if not self.folder.exists():
-            return
-
-        def writable(function: object, path: str, _: object) -> None:
-            os.chmod(os.path.dirname(path), 0o700)
-            os.chmod(path, 0o700, follow_symlinks=os.path.isdir(path))
-            shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
-
-        shutil.rmtree(self.folder, onerror=writable)
+        if self.folder.exists():
+            worktree.remove(self.folder)
 
     # What a cage and an editor need
 

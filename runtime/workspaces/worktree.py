@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -23,22 +24,25 @@ def fingerprint(root: Path) -> str:
     """A digest of every entry's name, kind, size, times and inode number.
 
     Two equal ones mean that nothing was changed in between: a command cannot set the time of the
-    inode's change, and takes longer to start than the clock's tick. Raises `Refused` over
-    `MAX_ENTRIES` or for a directory that cannot be read.
+    inode's change, and takes longer to start than the clock's tick. Of a directory that cannot be
+    read the entry itself counts. Over `MAX_ENTRIES` no two are equal.
     """
     digest = hashlib.blake2b(digest_size=16)
-    for where, rows in _walk(root):
-        digest.update(repr((where, rows)).encode("utf-8", "surrogateescape"))
+    try:
+        for where, rows in _walk(root, unreadable_stops=False):
+            digest.update(repr((where, rows)).encode("utf-8", "surrogateescape"))
+    except Refused:
+        return secrets.token_hex(16)
     return digest.hexdigest()
 
 
 def nested_git(root: Path) -> list[str]:
     """Everything called `.git`, in any letter case, but the one file that belongs at the root.
 
-    Raises `Refused` as `fingerprint` does.
+    Raises `Refused` over `MAX_ENTRIES` and for a directory that cannot be read.
     """
     found = []
-    for where, rows in _walk(root):
+    for where, rows in _walk(root, unreadable_stops=True):
         for name, mode, *_ in rows:
             ours = not where and name == ".git" and stat.S_ISREG(mode)
             if is_git(name) and not ours:
@@ -49,7 +53,7 @@ def nested_git(root: Path) -> list[str]:
 Row = tuple[str, int, int, int, int, int]
 
 
-def _walk(root: Path) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
+def _walk(root: Path, *, unreadable_stops: bool) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
     """Each directory with its entries, sorted; subdirectories are entered by descriptor."""
     count = 0
     todo: list[tuple[str, ...]] = [()]
@@ -70,9 +74,11 @@ def _walk(root: Path) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
                             about.st_ino,
                         )
                     )
-        except OSError as error:
-            name = shown("/".join(where) or ".")
-            raise Refused(f"{name} cannot be read: {error.strerror}.") from error
+        except (OSError, Refused) as error:
+            if unreadable_stops:
+                name = shown("/".join(where) or ".")
+                raise Refused(f"{name} cannot be read: {error}", remedy="Remove it.") from error
+            rows.clear()
         rows.sort()
         count += len(rows)
         if count > MAX_ENTRIES:
@@ -124,3 +130,14 @@ def _clear(fd: int, name: str) -> None:
         shutil.rmtree(name, dir_fd=fd)
     else:
         os.unlink(name, dir_fd=fd)
+
+
+def remove(folder: Path) -> None:
+    """Delete a directory and everything in it, also what a command made unwritable."""
+    folder.chmod(0o700)
+    for where, folders, _ in os.walk(folder):
+        for name in folders:
+            path = os.path.join(where, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+    shutil.rmtree(folder)

@@ -118,6 +118,17 @@ class Site:
         shutil.rmtree(self.base)
 
 
+def small_site() -> Site:
+    """A repository with two modules, a script and a link."""
+    made = Site()
+    made.write("src/a.py", "a = 1\n")
+    made.write("src/b.py", "b = 1\n")
+    made.write("run.sh", "#!/bin/sh\n").chmod(0o755)
+    os.symlink("src/a.py", made.root / "link")
+    made.commit()
+    return made
+
+
 def state_of(folder: Path) -> str:
     """A hash of everything below a directory: names, kinds, modes, times and contents."""
     digest = hashlib.sha256()
