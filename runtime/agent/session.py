@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
-from runtime import blobs
+from runtime import artifacts, blobs
 from runtime.core import canonical
 from runtime.core.actions import Action, parse
 from runtime.gating import Subject
