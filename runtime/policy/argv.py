@@ -18,7 +18,7 @@ from .words import Wild
 
 MAX_DEPTH = 6
 _MULTI_CALL = frozenset({"busybox", "toybox", "coreutils", "uutils"})
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S|(git|ssh|hg|svn|bzr)\+[a-z]+:")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://\S|(git|ssh|hg|svn|bzr)\+[a-z]+:")
 _DATA_ONLY = frozenset(
     {"echo", "printf", "grep", "egrep", "fgrep", "rg", "git", "sed", "awk", "true", "test"}
 )

@@ -7,6 +7,8 @@ from .decision import Decision
 from .programs.model import Found, Operands, Option, Program, Value
 from .reading import Touch, Verb
 
+MAX_CLUSTER = 64
+"""Letters in one word; more than that is no bundle of options that anybody writes."""
 _VERBS = {
     Operands.READ: Verb.READ,
     Operands.LIST: Verb.LIST,
@@ -101,6 +103,9 @@ def _cluster(
     if word[1:].isdigit():
         return
     for position in range(1, len(word)):
+        if position > MAX_CLUSTER:
+            _unknown(program, word, found, whatever=True)
+            return
         option_name = f"-{word[position]}"
         known = index.exact.get(option_name)
         if known is None:
@@ -131,9 +136,9 @@ def _apply(
         _loose_value(value, found)
 
 
-def _unknown(program: Program, word: str, found: Found) -> None:
-    if program.strict:
-        name = word.partition("=")[0]
+def _unknown(program: Program, word: str, found: Found, *, whatever: bool = False) -> None:
+    if program.strict or whatever:
+        name = word.partition("=")[0][:MAX_CLUSTER]
         found.remark(
             Decision.ASK,
             f"{program.name} unknown option",

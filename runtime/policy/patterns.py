@@ -34,6 +34,21 @@ def may_cover_below(pattern: str, directory: str) -> bool:
     return below.startswith(fixed.rstrip("/") + "/" if whole else fixed)
 
 
+def may_meet(pattern: str, wild: str) -> bool:
+    """Whether a word with wildcards could become a path that `pattern` covers, or one that
+    holds such a path; in doubt it could."""
+    pattern, wild = pattern.casefold().rstrip("/"), wild.casefold()
+    fixed = WILD.split(wild, maxsplit=1)[0]
+    base = fixed.rpartition("/")[0]
+    if WILD.search(pattern) or covers(pattern, base or "."):
+        return may_cover_below(pattern, base) or covers(pattern, base)
+    names = pattern.removeprefix("./").split("/")
+    prefixes = ["/".join(names[:count]) for count in range(1, len(names) + 1)]
+    return any(compiled(wild).fullmatch(prefix) for prefix in prefixes) or covers(
+        pattern, wild.rpartition("/")[0]
+    )
+
+
 @lru_cache(maxsize=1024)
 def compiled(pattern: str) -> re.Pattern[str]:
     """The pattern as an expression for `fullmatch`."""

@@ -13,7 +13,7 @@ from typing import Any
 from runtime.core import canonical, digests
 
 from .decision import Decision
-from .patterns import covers, may_cover_below
+from .patterns import covers, may_cover_below, may_meet
 from .reading import Part, Place, Verb
 
 LAYERS = {
@@ -90,9 +90,11 @@ class Rule:
         paths = {place.relative or place.path, place.real or place.facts.resolved}
         if strict:
             return not place.touch.pattern and all(covers(self.path, path) for path in paths)
-        below = place.touch.deep or place.touch.pattern
+        if place.touch.pattern:
+            return any(may_meet(self.path, path) for path in paths)
         return any(
-            covers(self.path, path, fold=True) or (below and may_cover_below(self.path, path))
+            covers(self.path, path, fold=True)
+            or (place.touch.deep and may_cover_below(self.path, path))
             for path in paths
         )
 

@@ -32,9 +32,13 @@ if TYPE_CHECKING:
     from .argv import CommandReader
 
 MAX_SCRIPT = 64 << 10
+MAX_SIGNS = 2_000
+"""Signs of the grammar outside quoted here-documents: recovery from errors takes quadratic time."""
 MAX_NODES = 20_000
 MAX_NESTING = 60
 _FORK_BOMB = re.compile(r"([\w:.]{1,64})\s*\(\)\s*\{[^}]*\1\s*\|\s*\1[^}]*&[^}]*\}")
+_SIGNS = re.compile(r"[(){}\[\]<>|&;$`\"'#!*=\\]")
+_DATA = re.compile(r"[^'\"#]*<<-?(['\"])(\w{1,64})\1[^'\"]*")
 _BETWEEN = re.compile(rb"(?:[ \t\n]|\\\n)*")
 
 
@@ -53,6 +57,9 @@ def read_script(reader: CommandReader, text: str, cwd: str, depth: int) -> list[
     if len(text) > MAX_SCRIPT:
         state.note("too long", f"a script of more than {MAX_SCRIPT} characters is not read")
         return state.finish()
+    if _signs(text) > MAX_SIGNS:
+        state.note("too large", "the script has too many signs to be read")
+        return state.finish()
     if _FORK_BOMB.search(text):
         reason = "starts itself without end"
         state.notes.append(Remark("veto", Decision.DENY, "fork bomb", reason))
@@ -68,6 +75,21 @@ def read_script(reader: CommandReader, text: str, cwd: str, depth: int) -> list[
         state.note("not readable", "the shell grammar cannot read the whole script")
     _Walk(state).statement(root, 0)
     return state.finish()
+
+
+def _signs(text: str) -> int:
+    """How many signs the grammar has to make sense of; quoted here-documents are data."""
+    count = 0
+    end: str | None = None
+    for line in text.split("\n"):
+        if end is not None:
+            end = None if line.lstrip("\t") == end else end
+            continue
+        count += len(_SIGNS.findall(line))
+        data = _DATA.fullmatch(line)
+        if data is not None:
+            end = data[2]
+    return count
 
 
 def _hidden(char: str) -> bool:

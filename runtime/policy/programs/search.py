@@ -110,12 +110,17 @@ _TAR_OPTIONS = (
 )
 
 
+MAX_BUNDLE = 32
+
+
 def _tar(program: Program, args: tuple[str, ...], found: Found) -> None:
     """The first word may be a bundle without its dash; -C decides where extraction writes."""
     from ..options import read_options
 
     words = args
     if words and not words[0].startswith("-"):
+        if len(words[0]) > MAX_BUNDLE:
+            found.opaque("tar bundle", "the bundle of options is too long to be read")
         words = _unbundled(words)
     plain = Program("tar", options=_TAR_OPTIONS, strict=True, operands=Operands.DATA)
     members = read_options(plain, words, found)
@@ -156,7 +161,7 @@ def _unbundled(words: tuple[str, ...]) -> tuple[str, ...]:
     """`cfC a.tar dir x` as `-c -f a.tar -C dir x`."""
     rest = list(words[1:])
     out: list[str] = []
-    for letter in words[0]:
+    for letter in words[0][:MAX_BUNDLE]:
         out.append(f"-{letter}")
         if letter in "fCTXIFbgKLNV" and rest:
             out.append(rest.pop(0))
