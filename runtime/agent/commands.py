@@ -41,7 +41,12 @@ def run_command(
     if isinstance(verb, str):
         return Outcome(True, verb)
     command = Exec(action.program, tuple(action.args or ()), action.cwd or ".")
-    return _run(session, pending, permit(command), action.program, len(command.args), action.timeout)
+    outcome = _run(
+        session, pending, permit(command), action.program, len(command.args), action.timeout
+    )
+    if hint := verbs.hint(action, outcome.observation):
+        outcome.observation += f"{hint}\n"
+    return outcome
 
 
 def run_shown(session: Session, pending: Pending, command: Authorised[Exec]) -> Outcome:
@@ -63,8 +68,13 @@ def _run(
     except BadInput as error:
         raise Refused(error.message, remedy=error.remedy) from error
     outcome = observed(session, pending, program, count, result)
-    if moved := take_if_touched(session, pending.action):
-        outcome.events.append(moved)
+    try:
+        if moved := take_if_touched(session, pending.action):
+            outcome.events.append(moved)
+    except Refused as error:
+        # The command ran; what it left cannot be a tree. Verify and finish refuse for it, too.
+        outcome.ok = False
+        outcome.observation += f"[no checkpoint: {error}]\n"
     return outcome
 
 

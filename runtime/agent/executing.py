@@ -20,7 +20,7 @@ from .commands import run_command, run_shown
 from .outcome import Outcome, bounded
 from .session import Session
 from .state import Pending
-from .trees import take
+from .trees import take, take_if_touched
 
 
 def execute(session: Session, pending: Pending, action: Action) -> Outcome:
@@ -78,9 +78,7 @@ def _edit(session: Session, pending: Pending, action: Any) -> Outcome:
     else:
         edit = session.editor.write(permission, planned)
     what = "created" if edit.before is None else "changed"
-    outcome = Outcome(
-        True, f"{edit.path} {what}: {len(edit.after)} bytes.", diff=of_edit(edit)
-    )
+    outcome = Outcome(True, f"{edit.path} {what}: {len(edit.after)} bytes.", diff=of_edit(edit))
     _checkpoint_edit(session, pending, edit.path, edit.after, edit.mode, outcome)
     return outcome
 
@@ -121,6 +119,16 @@ def _read_artifact(session: Session, pending: Pending, action: kinds.ReadArtifac
     return Outcome(True, shown, cut=cut)
 
 
+def _git_diff(session: Session, pending: Pending, action: kinds.GitDiff) -> Outcome:
+    """Against the last commit, new files included: of two trees, so no process looks at files."""
+    moved = take_if_touched(session, pending.action)
+    tree = moved.tree if moved else session.state.tree
+    patch = session.space.diff(session.state.head, tree, action.path)
+    outcome = _seen(session, pending, patch or "(no difference)\n", "diff")
+    outcome.events += [moved] if moved else []
+    return outcome
+
+
 def _git(session: Session, pending: Pending, action: Any) -> Outcome:
     command = verbs.command(action)
     return run_shown(session, pending, authorised(pending, command))
@@ -140,7 +148,7 @@ _DOERS: dict[type[Action], Callable[[Session, Pending, Any], Outcome]] = {
     kinds.RunTool: _command,
     kinds.RunShell: _command,
     kinds.GitStatus: _git,
-    kinds.GitDiff: _git,
+    kinds.GitDiff: _git_diff,
     kinds.GitLog: _git,
     kinds.GitShow: _git,
     kinds.GitCommit: publishing.commit,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runtime.core.actions import GitCommit, GitPush
 from runtime.core.errors import Refused
-from runtime.journal.kinds import CheckpointCreated
+from runtime.journal.kinds import ActionOutcomeUnknown, CheckpointCreated
 
 from .outcome import Outcome
 from .session import Session
@@ -43,4 +43,11 @@ def push(session: Session, pending: Pending, action: GitPush) -> Outcome:
         raise Refused(f"There is no recorded remote {remote!r}; recorded: {known}.")
     ref = action.ref or branch(session)
     result = session.space.push(remote, url, ref, session.state.head, None)
+    if result.outcome == "unknown":
+        event = ActionOutcomeUnknown(
+            action=pending.action,
+            kind=pending.kind,
+            reason=f"{result.text} Look at the remote before you push again.",
+        )
+        return Outcome(False, event.reason, instead=event)
     return Outcome(result.ok, result.text)

@@ -182,7 +182,7 @@ def _warnings(workspace: Workspace, uncommitted: int, left_out: list[str]) -> tu
             "it starts from the last commit."
         )
     if left_out:
-        warnings.append(f"Nested repositories are left out: {', '.join(left_out[:10])}.")
+        warnings.append(f"Left out, for they are nested repositories or no plain files: {', '.join(left_out[:10])}.")
     if not workspace.verify:
         warnings.append(
             "No verification is configured: a run that changes something cannot finish."

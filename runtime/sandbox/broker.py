@@ -292,6 +292,7 @@ class Broker:
 
 
 def main() -> None:
+    os.umask(0o022)  # the stage must be open to the run's account, whatever the server's mask is
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)  # it came by inheritance; no command may have it
     setup = marshal.loads(sock.recv(1 << 19))
