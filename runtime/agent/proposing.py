@@ -40,20 +40,23 @@ def ask_model(session: Session) -> Pending | None:
     """Ask, stream, validate, decide, journal. Returns an action that may run now, if any."""
     message = new_id()
     writer = DeltaWriter(session.run.pk, session.task.pk, message)
+    unsaid = redactor().stream()
     try:
         answer = session.provider.decide(
             session.prompts.make(session.state),
             ordinal=session.state.answers,
             task_key=session.state.task_key,
-            on_text=writer.add,
+            on_text=lambda text: writer.add(unsaid.feed(text)),
             cancel=session.cancel,
             timeout=settings.M31A.MODEL_SECONDS,
             max_bytes=settings.M31A.MODEL_BYTES,
         )
     except ProviderError as error:
+        writer.add(unsaid.end())
         writer.close()
         _give_up(session, message, error)
         return None
+    writer.add(unsaid.end())
     writer.close()
     spoke = bool(answer.text)
     pending = _journal(session, message, answer)
@@ -93,7 +96,9 @@ def _journal(session: Session, message: str, answer: Answer) -> Pending | None:
         except InvalidAction as error:
             refusal = str(error)
     if action is None:
-        session.append([spoken, AnswerRefused(step=step, reason=refusal)], **_counted(session, answer))
+        session.append(
+            [spoken, AnswerRefused(step=step, reason=refusal)], **_counted(session, answer)
+        )
         return None
     return _propose(session, spoken, action, answer)
 
@@ -149,9 +154,7 @@ def _redacted(
         return ActionProposed(action=action_id, kind=kind, step=step, body=body), []
     raw = canonical.encode(body)
     digest = digests.sha256(raw)
-    proposed = ActionProposed(
-        action=action_id, kind=kind, step=step, body=shown, raw_digest=digest
-    )
+    proposed = ActionProposed(action=action_id, kind=kind, step=step, body=shown, raw_digest=digest)
     values = {
         "run": session.run.pk,
         "action": action_id,
@@ -194,9 +197,7 @@ def _ask_person(
 
 def refuse_pending(session: Session, pending: Pending, reason: str, by: str) -> None:
     """The pending action is not done; the model is told why."""
-    session.append(
-        [ActionRefused(action=pending.action, kind=pending.kind, reason=reason, by=by)]
-    )
+    session.append([ActionRefused(action=pending.action, kind=pending.kind, reason=reason, by=by)])
     forget_raw(pending)
 
 

@@ -22,6 +22,8 @@ MAX_ARGUMENT = 128 << 10
 MAX_ARGUMENTS = 1000
 MAX_TIMEOUT = 600
 MAX_SHORT = 8192
+MAX_NAME = 80
+"""Characters of a field's name that a refusal repeats."""
 
 
 def _plain(text: str) -> str:
@@ -308,6 +310,15 @@ def _explain(error: ValidationError) -> str:
     """One line per fault, without echoing what was sent."""
     lines = []
     for fault in error.errors(include_url=False, include_context=False, include_input=False)[:8]:
-        place = ".".join(str(part) for part in fault["loc"] if part not in KINDS) or "action"
+        if fault["type"].startswith("union_tag"):
+            lines.append(f"kind: it must be one of {', '.join(KINDS)}")
+            continue
+        # The first part is the kind; field names may be anything that was sent.
+        place = ".".join(_shown(str(part)) for part in fault["loc"][1:]) or "action"
         lines.append(f"{place}: {fault['msg']}")
     return "; ".join(lines)
+
+
+def _shown(name: str) -> str:
+    text = name.encode("ascii", "backslashreplace").decode()
+    return text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}…"

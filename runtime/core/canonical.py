@@ -20,6 +20,13 @@ class NotCanonical(ValueError):
 
 def check(value: Any, where: str = "$") -> None:
     """Raise `NotCanonical` unless every part of `value` belongs to the subset."""
+    try:
+        _check(value, where)
+    except RecursionError:
+        raise NotCanonical(f"{where}: it is nested too deeply") from None
+
+
+def _check(value: Any, where: str) -> None:
     kind = type(value)
     if kind is str:
         if not value.isascii():
@@ -31,10 +38,10 @@ def check(value: Any, where: str = "$") -> None:
         for key, item in value.items():
             if type(key) is not str or not key.isascii():
                 raise NotCanonical(f"{where}: key {key!r} is not an ASCII string")
-            check(item, f"{where}.{key}")
+            _check(item, f"{where}.{key}")
     elif kind is list or kind is tuple:
         for index, item in enumerate(value):
-            check(item, f"{where}[{index}]")
+            _check(item, f"{where}[{index}]")
     elif kind is int:
         if not -MAX_INTEGER <= value <= MAX_INTEGER:
             raise NotCanonical(f"{where}: {value} needs more than 53 bits")
@@ -45,7 +52,10 @@ def check(value: Any, where: str = "$") -> None:
 def encode(value: Any) -> bytes:
     """Canonical UTF-8 bytes of `value`. Raises `NotCanonical`."""
     check(value)
-    return orjson.dumps(value, option=_OPTIONS)
+    try:
+        return orjson.dumps(value, option=_OPTIONS)
+    except orjson.JSONEncodeError as error:
+        raise NotCanonical(f"$: {error}") from None
 
 
 def text(value: Any) -> str:

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from typing import Any
 
-from .shapes import NAMED, OPTION, SHAPES, Shape
+from .shapes import ANNOUNCED, NAMED, OPTION, SHAPES, Shape
 
 MIN_KNOWN = 8
 """Known values shorter than this are not looked for: they would hide ordinary words."""
 HOLD = 512
-"""Characters of a stream that are held back at most, while no line ends."""
+"""Characters of a stream without blanks that are held back; no token of a known prefix is longer."""
+MAX_HELD = 16_384
+"""Characters that are held back at all, while something that may be a secret goes on."""
 _KNOWN_NAMES = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_KEY", "_CREDENTIALS")
 
 
@@ -72,42 +74,67 @@ class Redactor:
         """A redactor for text that arrives in pieces."""
         return Stream(self)
 
+    def safe_cut(self, text: str) -> int:
+        """Where `text`, to which more will come, may be cut without cutting a secret in two."""
+        cut = max(_after_last_blank(text), len(text) - HOLD, 0)
+        while cut and (start := self._split_by(text, cut)) < cut:
+            cut = start
+        return cut
+
+    def _split_by(self, text: str, cut: int) -> int:
+        """Start of the first thing that a cut would split, or the cut itself."""
+        starts = [cut]
+        if announced := ANNOUNCED.search(text, 0, cut):
+            starts.append(announced.start())
+        lowered = text.lower()
+        for shape in SHAPES:
+            if shape.marker in lowered:
+                starts += [
+                    match.start()
+                    for match in shape.pattern.finditer(text)
+                    if match.start() < cut and (cut < match.end() or match.end() == len(text))
+                ]
+        starts += [start for value, _ in self._known if (start := _begun(value, text, cut)) >= 0]
+        return min(starts)
+
 
 class Stream:
-    """Redacts text in pieces, across their borders. Whole lines are decided; a tail waits."""
+    """Redacts text in pieces, across their borders. Whole words are decided; a tail waits."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._tail = ""
-        self._in_key = False
+        self._closed = False
 
     def feed(self, piece: str) -> str:
         """What may be shown now."""
-        self._tail += piece
-        if self._open_key():
+        if self._closed:
             return ""
-        cut = self._tail.rfind(" ", 0, max(0, len(self._tail) - 1)) + 1
-        line = self._tail.rfind("\n") + 1
-        cut = max(line, cut if self._calm(cut) else line)
-        if cut == 0 and len(self._tail) > HOLD:
-            cut = len(self._tail) - HOLD
+        self._tail += piece
+        cut = self._redactor.safe_cut(self._tail)
         ready, self._tail = self._tail[:cut], self._tail[cut:]
+        if len(self._tail) > MAX_HELD:
+            # Nothing that long is waited for: what follows is only shown with the whole text.
+            self._closed, self._tail = True, ""
+            return f"{self._redactor.text(ready)}[redacted:undecided]"
         return self._redactor.text(ready)
-
-    def _open_key(self) -> bool:
-        begin = self._tail.rfind("PRIVATE KEY-----")
-        return "-----BEGIN" in self._tail and "-----END" not in self._tail[begin:]
-
-    def _calm(self, cut: int) -> bool:
-        """Whether the words before a cut cannot announce a secret after it."""
-        last = self._tail[:cut].rsplit(None, 2)[-2:]
-        joined = " ".join(last).lower()
-        return not (NAMED.search(joined) or joined.endswith(("bearer", "basic")))
 
     def end(self) -> str:
         """The rest, when nothing more comes."""
         ready, self._tail = self._tail, ""
         return self._redactor.text(ready)
+
+
+def _after_last_blank(text: str) -> int:
+    return len(text) if text[-1:].isspace() else len(text) - len((text.split() or [""])[-1])
+
+
+def _begun(value: str, text: str, cut: int) -> int:
+    """Where a known value begins that a cut splits, be it whole or still coming; else -1."""
+    for start in range(max(0, cut - len(value) + 1), cut):
+        if text.startswith(value[: len(text) - start], start):
+            return start
+    return -1
 
 
 def _replace(shape: Shape, match: re.Match[str]) -> str:

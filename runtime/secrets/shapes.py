@@ -58,6 +58,13 @@ SHAPES: tuple[Shape, ...] = (
     ),
 )
 NAMED = re.compile(r"(?i)pass(?:word|wd|phrase)|secret|token|api[_-]?key|access[_-]?key")
+ANNOUNCED = re.compile(
+    r"(?i)(?:(?:bearer|basic)\s*"
+    rf"|(?:{NAMED.pattern.removeprefix('(?i)')})[\"']?\s*(?:[=:]\s*[\"']?)?"
+    r"|\b[a-z][a-z0-9+.\-]*://"
+    r"|-----BEGIN[A-Z0-9 ]*)\S*\Z"
+)
+"""An end of text after which a secret may come, for text that is still arriving."""
 OPTION = re.compile(
     r"(?i)^(--?(?:[a-z0-9-]*-)?(?:password|passwd|passphrase|secret|token|api-?key|access-?key))"
     r"(?:=(.+))?$",

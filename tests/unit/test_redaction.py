@@ -1,0 +1,250 @@
+"""What must never be written: shapes, known values, arguments, and streams in pieces."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime.secrets.redaction import MAX_HELD, Redactor, known_values
+
+GITHUB = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+BEARER = "eyAbCdEfGhIjKlMnOpQrStUv.w"
+PEM = (
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA75cnv\nqJ8Zp9PHgh4fs=\n"
+    "-----END RSA PRIVATE KEY-----"
+)
+SHAPED = {
+    "github-token": GITHUB,
+    "gitlab-token": "glpat-AbCd1234_-EfGh5678ij",
+    "model-key": "sk-proj-abcdefghijklmnop1234567890",
+    "google-key": "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+    "aws-key-id": "AKIAIOSFODNN7EXAMPLE",
+    "slack-token": "xoxb-123456789012-abcdefghij",
+    "stripe-key": "sk_live_abcdefghijklmnop1234",
+    "package-token": "npm_" + "a1B2" * 9,
+    "hub-token": "hf_" + "aB3d" * 9,
+    "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijklmnop",
+    "private-key": PEM,
+}
+plain = Redactor({})
+
+
+@pytest.mark.parametrize("name", SHAPED)
+@pytest.mark.parametrize("around", ["{}", "x = '{}'\n", "[{}]", 'curl -H "X-A: {}" x', "a {} b"])
+def test_F55_a_credential_of_a_known_shape_is_replaced_by_its_name(name, around):
+    shown = plain.text(around.format(SHAPED[name]))
+    assert shown == around.format(f"[redacted:{name}]")
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"Authorization: Bearer {BEARER}", BEARER),
+        (f"  h = {{'authorization': 'bearer {BEARER}'}}", BEARER),
+        ("Authorization: Basic dXNlcjpodW50ZXIyMTIz", "dXNlcjpodW50ZXIyMTIz"),
+        ("git clone https://bob:hunter2hunter@host/x.git", "hunter2hunter"),
+        ("postgresql://m31a:s3cr3t-pass@db:5432/x", "s3cr3t-pass"),
+        ("PASSWORD=correct7horse7battery", "correct7horse7battery"),
+        ('{"api_key": "abcdef123456789"}', "abcdef123456789"),
+        ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY", "wJalrXUtnFEMI/K7MDENG"),
+        ("client-secret: 'abcdef-123456-xyz'", "abcdef-123456-xyz"),
+        ("password:\n  hunter2hunter2", "hunter2hunter2"),
+    ],
+)
+def test_F55_a_credential_is_found_by_what_stands_before_it(text, secret):
+    shown = plain.text(text)
+    assert secret not in shown
+    assert "[redacted:" in shown
+    assert shown.split("[redacted:")[0] == text.split(secret)[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "short",
+        "The password is checked in login.py",
+        "token = get_token()",
+        "a basic example of the bearer protocol",
+        "import secrets\nsecret = secrets.token_urlsafe()",
+        "https://example.org:8080/path?q=1@2",
+        "def tokenize(text): return text.split()",
+        "2f5b8c0d" * 8,
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "ghp_short",
+        "sk-learn and sk-image",
+    ],
+)
+def test_ordinary_text_stays_as_it_is(text):
+    assert plain.text(text) == text
+    assert plain.value({"a": [text]}) == {"a": [text]}
+
+
+def test_R9_known_values_are_replaced_longest_first_and_short_ones_left_alone():
+    redactor = Redactor({"A": "hunter22", "B": "hunter22-and-more", "C": "tiny"})
+    assert redactor.text("tiny hunter22-and-more hunter22!") == "tiny [redacted:B] [redacted:A]!"
+
+
+def test_known_values_are_those_of_the_environment_that_look_like_secrets():
+    env = {
+        "OPENAI_API_KEY": "a",
+        "GH_TOKEN": "b",
+        "db_password": "c",
+        "M31A_DATABASE_URL": "d",
+        "PATH": "e",
+        "KEYBOARD": "f",
+    }
+    found = known_values(env)
+    assert found.keys() == {"OPENAI_API_KEY", "GH_TOKEN", "db_password", "M31A_DATABASE_URL"}
+
+
+def test_R9_an_argument_after_an_option_for_a_secret_is_hidden_whole():
+    args = [
+        "--user",
+        "bob",
+        "--password",
+        "a b",
+        "--api-key=xyz",
+        "--token",
+        "t",
+        "--db-secret",
+        "x",
+    ]
+    assert plain.value(args) == [
+        "--user",
+        "bob",
+        "--password",
+        "[redacted:argument]",
+        "--api-key=[redacted:argument]",
+        "--token",
+        "[redacted:argument]",
+        "--db-secret",
+        "[redacted:argument]",
+    ]
+
+
+def test_an_option_without_a_value_hides_nothing_behind_it():
+    args = ["--password", "--verbose", "file", "--password", ""]
+    assert plain.value(args) == args
+
+
+def test_a_value_in_which_nothing_is_hidden_is_the_same_object():
+    value = {"a": ["x", {"b": 1, "c": None, "d": True}], "e": "f"}
+    assert plain.value(value) is value
+    changed = plain.value({"a": value, "b": [GITHUB]})
+    assert changed == {"a": value, "b": ["[redacted:github-token]"]}
+    assert changed["a"] is value
+
+
+def _in_pieces(redactor: Redactor, pieces: list[str]) -> str:
+    stream = redactor.stream()
+    return "".join([*(stream.feed(piece) for piece in pieces), stream.end()])
+
+
+TRACEBACK = (
+    "Traceback (most recent call last):\n"
+    '  File "x.py", line 3, in <module>\n'
+    f"    raise Error('Authorization: Bearer {BEARER} was refused')\n"
+    f"Error: {GITHUB}\nthe password:\n  hunter2hunter2\nso it is.\n"
+)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 16, 64, 10_000])
+def test_F55_a_stream_hides_what_the_whole_text_hides_wherever_it_is_cut(size):
+    for text in (TRACEBACK, f"a\n{PEM}\nb\n{PEM}", f"Bearer\n{BEARER} ok", f"x://u:{'p' * 40}@h y"):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        assert _in_pieces(plain, pieces) == plain.text(text)
+
+
+def test_F55_two_chunks_with_the_border_at_every_place_of_a_secret():
+    redactor = Redactor({"PHRASE": "open sesame\nand close"})
+    for secret in (
+        GITHUB,
+        f"Bearer {BEARER}",
+        PEM,
+        "open sesame\nand close",
+        "PASSWORD = aaa111bbb222",
+    ):
+        text = f"before {secret} after\n"
+        for at in range(len(text) + 1):
+            assert _in_pieces(redactor, [text[:at], text[at:]]) == redactor.text(text), at
+
+
+FRAGMENTS = [
+    *SHAPED.values(),
+    "Bearer ",
+    "bearer\n",
+    BEARER,
+    "password",
+    '"token": "',
+    "api_key=",
+    "abc123def456ghi",
+    "open sesame and close",
+    "open sesame",
+    " ",
+    "\n",
+    "\t \n",
+    "word ",
+    "x" * 700,
+    "https://bob:",
+    "pass7word@host ",
+    "é…\U0001f600 ",
+    "-----BEGIN CERTIFICATE-----\n",
+    "-----END PRIVATE KEY-----",
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=12), st.randoms(use_true_random=False))
+def test_F55_no_secret_leaves_a_stream_in_any_pieces(fragments: list[str], chance: random.Random):
+    redactor = Redactor({"PHRASE": "open sesame and close"})
+    text = "".join(fragments)
+    whole = redactor.text(text)
+    pieces, at = [], 0
+    while at < len(text):
+        size = chance.choice([1, 4, 30, 600])
+        pieces.append(text[at : at + size])
+        at += size
+    shown = _in_pieces(redactor, pieces)
+    for secret in [*SHAPED.values(), BEARER, "abc123def456ghi", "open sesame and close"]:
+        assert shown.count(secret) <= whole.count(secret)
+    assert "MIIEpAIBAAKCAQEA75cnv" not in shown or "MIIEpAIBAAKCAQEA75cnv" in whole
+
+
+def test_a_stream_shows_ordinary_words_as_soon_as_they_are_decided():
+    stream = plain.stream()
+    assert stream.feed("I will read ") == "I will read "
+    assert stream.feed("the fi") == "the "
+    assert stream.feed("le.\nThen ") == "file.\nThen "
+    assert stream.feed("the password ") == "the "
+    assert stream.feed("is checked ") == "password is checked "
+    assert (
+        stream.feed("-----BEGIN CERTIFICATE-----\nMIIB\n") == "-----BEGIN CERTIFICATE-----\nMIIB\n"
+    )
+    assert stream.end() == ""
+
+
+def test_text_after_a_private_key_is_shown_when_the_key_has_ended():
+    stream = plain.stream()
+    shown = stream.feed(f"{PEM}\nand then ") + stream.feed("more ")
+    assert shown == "[redacted:private-key]\nand then more "
+
+
+def test_a_stream_holds_back_a_bounded_tail_and_hides_the_rest():
+    stream = plain.stream()
+    assert stream.feed("-----BEGIN PRIVATE KEY-----\n") == ""
+    shown = "".join(stream.feed("MIIEpAIBAAKCAQEA\n" * 100) for _ in range(100))
+    shown += stream.feed("-----END PRIVATE KEY-----\nafter\n") + stream.end()
+    assert "MIIE" not in shown
+    assert "[redacted:" in shown
+    assert len(stream._tail) <= MAX_HELD
+
+
+def test_text_without_blanks_is_passed_on_after_a_while():
+    stream = plain.stream()
+    shown = "".join(stream.feed("x" * 100) for _ in range(100))
+    assert len(shown) > 9000
+    assert shown + stream.end() == "x" * 10_000
