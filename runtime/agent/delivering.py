@@ -20,7 +20,7 @@ from runtime.journal.kinds import (
 from runtime.models import Approval
 from runtime.sandbox import Cage
 
-from .preparing import refuse_finish
+from .preparing import OPEN_DEBT, refuse_finish
 from .publishing import branch
 from .session import Session
 from .state import Pending
@@ -48,7 +48,7 @@ def deliver(session: Session, pending: Pending, action: Finish) -> Delivery:
         return Delivery(str(error), debt=True)
     if moved is not None:
         return Delivery(
-            "Something changed since the last verification passed: run verify first.",
+            OPEN_DEBT,
             debt=True,
             events=[moved],
         )
@@ -85,9 +85,7 @@ def _prove(session: Session) -> Evidence:
         fresh.remove()
 
 
-def _commit(
-    session: Session, pending: Pending, action: Finish, evidence: Evidence
-) -> Delivery:
+def _commit(session: Session, pending: Pending, action: Finish, evidence: Evidence) -> Delivery:
     state, space = session.state, session.space
     message = _message(session, action)
     commit = space.commit(state.tree, state.head, message, f"refs/heads/{branch(session)}")
@@ -97,9 +95,7 @@ def _commit(
     report = _report(session, action, evidence, commit)
     kept_report = artifacts.keep_text(canonical.text(report), "report.json", "report")
     events: list[Payload] = [
-        VerificationPassed(
-            action=pending.action, tree=state.tree, commands=evidence.commands
-        ),
+        VerificationPassed(action=pending.action, tree=state.tree, commands=evidence.commands),
         DeliveryCompleted(
             commit=commit,
             branch=branch(session),
@@ -131,9 +127,7 @@ def _message(session: Session, action: Finish) -> str:
     )
 
 
-def _report(
-    session: Session, action: Finish, evidence: Evidence, commit: str
-) -> dict[str, Any]:
+def _report(session: Session, action: Finish, evidence: Evidence, commit: str) -> dict[str, Any]:
     state = session.state
     return {
         "run": session.run.pk,
@@ -142,7 +136,9 @@ def _report(
         "base": state.base,
         "commit": commit,
         "tree": state.tree,
-        "files": [list(change) for change in session.space.changed_files(state.base_tree, state.tree)],
+        "files": [
+            list(change) for change in session.space.changed_files(state.base_tree, state.tree)
+        ],
         "verification": evidence.commands,
         "steps": state.answers,
         "left_out": sorted(state.left_out),

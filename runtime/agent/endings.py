@@ -25,9 +25,7 @@ def fail(session: Session, reason: str, detail: str, before: Sequence[Payload] =
         _forget(session)
 
 
-def succeed(
-    session: Session, summary: str, before: Sequence[Payload], rows: Sequence[Row]
-) -> None:
+def succeed(session: Session, summary: str, before: Sequence[Payload], rows: Sequence[Row]) -> None:
     """End the task well, with the events and rows of its last action."""
     with tasks.held(session.claim) as hold:
         projections.write(rows, session.record(hold, before))
@@ -41,7 +39,7 @@ def acknowledge_cancel(
     """End the task because that was asked for; the worker has stopped."""
     with tasks.held(session.claim, states=("cancelling",)) as hold:
         projections.write(rows, session.record(hold, before))
-        approvals.cancel_open(hold.book, "run cancelled")
+        approvals.cancel_open(hold.book, "interrupted")
         hold.move("cancelled", TaskCancelled())
         _forget(session)
 

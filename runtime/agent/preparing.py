@@ -11,6 +11,11 @@ from .session import Session
 from .state import State
 
 
+OPEN_DEBT = (
+    "Verification debt: something changed since the last verification passed; run verify first."
+)
+
+
 def prepare_start(session: Session, action_id: str, action: Action) -> Payload:
     """`action.started`, or why it does not start: a refusal, or an edit that cannot be made."""
     kind = str(action.body()["kind"])
@@ -48,10 +53,10 @@ def refuse_finish(state: State) -> tuple[str, bool] | None:
         return "This run needs a change, and nothing has changed yet.", False
     if state.debt and not state.verification:
         return (
-            "Something changed, and no verification is configured, so it cannot be proven. "
-            "The operator must configure a verification command.",
+            "Verification debt: something changed, and no verification is configured, so it cannot "
+            "be proven. The operator must configure a verification command.",
             True,
         )
     if state.debt:
-        return "Something changed since the last verification passed: run verify first.", True
+        return OPEN_DEBT, True
     return None

@@ -60,4 +60,6 @@ def write(rows: Sequence[Row], numbers: dict[int, int]) -> None:
         values = dict(row.values)
         if row.seq_of is not None:
             values["seq"] = numbers[row.seq_of]
-        row.model._default_manager.create(**values)
+        made = row.model(**values)
+        # One command may leave the same bytes under the same name twice.
+        row.model._default_manager.bulk_create([made], ignore_conflicts=row.model is Artifact)

@@ -32,7 +32,16 @@ from . import state as states
 from .prompt import PromptMaker
 from .state import Pending, State
 
-WHOLE = frozenset({"run.submitted", "verification.passed", "verification.failed"})
+WHOLE = frozenset(
+    {
+        "run.submitted",
+        "verification.passed",
+        "verification.failed",
+        "approval.approved",
+        "approval.denied",
+        "action.started",
+    }
+)
 """Events whose moved-out fields the fold needs."""
 
 

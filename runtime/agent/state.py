@@ -9,6 +9,8 @@ from typing import Any
 MAX_TURNS = 400
 """Turns that are remembered for the model; older ones are counted."""
 
+EDITS = frozenset({"replace_text", "write_file", "apply_patch"})
+
 Bulk = str | dict[str, Any]
 """A text, or a reference to it: `{"artifact": SHA-256, "size": bytes}`."""
 
@@ -129,9 +131,7 @@ def _submitted(state: State, p: dict[str, Any], task: str) -> State:
 
 
 def _message(state: State, p: dict[str, Any], task: str) -> State:
-    return replace(
-        state, steps=state.steps + 1, answers=state.answers + 1, said=p.get("text", "")
-    )
+    return replace(state, steps=state.steps + 1, answers=state.answers + 1, said=p.get("text", ""))
 
 
 def _answer_refused(state: State, p: dict[str, Any], task: str) -> State:
@@ -178,13 +178,19 @@ def _started(state: State, p: dict[str, Any], task: str) -> State:
 
 def _completed(state: State, p: dict[str, Any], task: str) -> State:
     state = _end(state, p["observation"], failed=not p["ok"])
-    if p["kind"] in {"replace_text", "write_file", "apply_patch"} and p["ok"]:
+    if p["kind"] in EDITS and p["ok"]:
         state = replace(state, edit_open=True)
     return state
 
 
 def _not_done(state: State, p: dict[str, Any], task: str) -> State:
     return _end(state, p["reason"], failed=True)
+
+
+def _unknown(state: State, p: dict[str, Any], task: str) -> State:
+    """An edit of which nobody knows the outcome may have been done: it opens the debt, too."""
+    state = _not_done(state, p, task)
+    return replace(state, edit_open=True) if p["kind"] in EDITS else state
 
 
 def _end(state: State, result: Bulk, *, failed: bool) -> State:
@@ -237,7 +243,8 @@ def _delivered(state: State, p: dict[str, Any], task: str) -> State:
 
 
 def _retried(state: State, p: dict[str, Any], task: str) -> State:
-    return replace(state, steps=0, refused_in_row=0, pending=None)
+    """An action that was under way stays: its outcome is still to be found out."""
+    return replace(state, steps=0, refused_in_row=0)
 
 
 _RULES: dict[str, Any] = {
@@ -254,7 +261,7 @@ _RULES: dict[str, Any] = {
     "action.started": _started,
     "action.completed": _completed,
     "action.refused": _not_done,
-    "action.outcome_unknown": _not_done,
+    "action.outcome_unknown": _unknown,
     "finish.refused": _not_done,
     "checkpoint.created": _checkpoint,
     "verification.passed": _passed,

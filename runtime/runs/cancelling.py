@@ -29,7 +29,7 @@ def cancel(run_id: str, by: User, reason: str = "") -> Run:
             return run
         book.set(cancel_requested=True)
         book.append(RunCancelRequested(reason=reason[:500]), actor=actor)
-        approvals.cancel_open(book, "run cancelled")
+        approvals.cancel_open(book, "interrupted")
         rows = Task.objects.select_for_update().filter(run=run).order_by("id")
         for task in list(rows):
             if task.state in {"blocked", "ready", "waiting"}:

@@ -29,7 +29,7 @@ from runtime.models import (
 
 from .folding import Fields, Projections, fold
 
-_WHOLE = frozenset({"run.submitted"})
+_WHOLE = frozenset({"run.submitted", "approval.approved", "approval.denied"})
 
 
 def runs() -> list[str]:
@@ -62,9 +62,9 @@ def _differences(run: str, want: Projections) -> Iterator[str]:
     if row is None:
         yield f"run {run}: its row is missing"
         return
-    row["workspace"] = Workspace.objects.filter(pk=row["workspace_id"]).values_list(
-        "name", flat=True
-    ).first()
+    row["workspace"] = (
+        Workspace.objects.filter(pk=row["workspace_id"]).values_list("name", flat=True).first()
+    )
     yield from _compare(f"run {run}", want.run, row)
     yield from _table("task", want.tasks, Task, "id", run, skip={"owner"})
     yield from _table("approval", _cards(want.approvals), Approval, "id", run)

@@ -9,6 +9,7 @@ class ActionOutcomeUnknown(Payload):
     """A worker died while the action ran; nobody knows how far it came."""
 
     type = "action.outcome_unknown"
+    bulky = ("reason",)
 
     action: str
     kind: str

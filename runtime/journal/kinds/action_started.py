@@ -9,6 +9,7 @@ class ActionStarted(Payload):
     """The action is about to have its effect. Hashes say what an edit changes."""
 
     type = "action.started"
+    bulky = ("path",)
 
     action: str
     kind: str

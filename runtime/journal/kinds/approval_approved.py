@@ -9,6 +9,7 @@ class ApprovalApproved(Payload):
     """A person said yes, in this scope."""
 
     type = "approval.approved"
+    bulky = ("comment",)
 
     approval: str
     action: str

@@ -9,6 +9,7 @@ class ApprovalDenied(Payload):
     """A person said no."""
 
     type = "approval.denied"
+    bulky = ("comment",)
 
     approval: str
     action: str

@@ -11,7 +11,7 @@ class ApprovalRequested(Payload):
     """A person is asked; the card is what they will see."""
 
     type = "approval.requested"
-    bulky = ("card",)
+    bulky = ("card", "reason")
 
     approval: str
     action: str

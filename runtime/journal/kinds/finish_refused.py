@@ -13,6 +13,7 @@ class FinishRefused(Payload):
     """The model said that it was done; the record says otherwise."""
 
     type = "finish.refused"
+    bulky = ("reason", "artifacts")
 
     action: str
     kind: str

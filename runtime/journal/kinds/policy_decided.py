@@ -13,7 +13,7 @@ class PolicyDecided(Payload):
     """The gate's verdict, with all eleven stages."""
 
     type = "policy.decided"
-    bulky = ("stages", "facts", "effects", "operands")
+    bulky = ("stages", "facts", "effects", "operands", "reason")
 
     action: str
     kind: str

@@ -11,7 +11,7 @@ class RunSubmitted(Payload):
     """Somebody handed over an objective; its tasks exist from here on."""
 
     type = "run.submitted"
-    bulky = ("objective", "verification", "left_out")
+    bulky = ("objective", "verification", "left_out", "warnings")
 
     objective: str
     workspace: str

@@ -9,5 +9,6 @@ class RunSucceeded(Payload):
     """Every task ended well."""
 
     type = "run.succeeded"
+    bulky = ("summary",)
 
     summary: str = ""

@@ -9,5 +9,6 @@ class TaskSucceeded(Payload):
     """The task ended well."""
 
     type = "task.succeeded"
+    bulky = ("summary",)
 
     summary: str = ""
