@@ -1,14 +1,13 @@
 """What a model is saying right now: short-lived rows outside the chain.
 
-A writer joins pieces of text for 50 ms or 2 kB and writes them as numbered parts, on a
-connection of its own with `synchronous=NORMAL`: a power cut may lose a preview, never an
-event. The parts go once the message event, which holds the whole text, is committed.
+A writer joins pieces of text for 50 ms or 2 kB and writes them as numbered parts, in a
+thread and on a connection of its own, without fsync: a power cut may lose a preview, never
+an event. The parts go once the message event, which holds the whole text, is committed.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +15,9 @@ from time import monotonic
 from typing import Self
 
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
 from django.db.models import Max, Q
+from django.db.transaction import atomic
 from django.db.utils import Error as DatabaseError
 
 from runtime.models import Delta
@@ -34,73 +34,26 @@ CUT = "\n[the preview ends here; the whole text comes with the message]"
 
 log = logging.getLogger(__name__)
 
-_spare: list[BaseDatabaseWrapper] = []
-_spare_lock = threading.Lock()
-_inherited: list[BaseDatabaseWrapper] = []
-
-
-def _forget_after_fork() -> None:
-    """SQLite connections must not be used, nor closed, on the other side of a fork."""
-    global _spare_lock
-    _spare_lock = threading.Lock()
-    _inherited.extend(_spare)
-    _spare.clear()
-
-
-os.register_at_fork(after_in_child=_forget_after_fork)
-
 
 @contextmanager
-def _connection() -> Iterator[BaseDatabaseWrapper]:
-    """The spare connection of this process, or a new one. One is kept, others are closed."""
-    name = connections[DEFAULT_DB_ALIAS].settings_dict["NAME"]
-    with _spare_lock:
-        connection = _spare.pop() if _spare else None
-    if connection is not None and connection.settings_dict["NAME"] != name:
-        connection.close()
-        connection = None
-    if connection is None:
-        connection = connections.create_connection(DEFAULT_DB_ALIAS)
-        connection.inc_thread_sharing()
-        connection.settings_dict = {**connection.settings_dict, "NAME": name}
-        _relax(connection)
-    try:
-        yield connection
-    except BaseException:
-        connection.close()
-        raise
-    with _spare_lock:
-        if not _spare:
-            _spare.append(connection)
-            return
-    connection.close()
-
-
-def _relax(connection: BaseDatabaseWrapper) -> None:
-    """No fsync for previews."""
-    relaxed = {
-        "sqlite": "PRAGMA synchronous=NORMAL",
-        "postgresql": "SET synchronous_commit TO off",
-    }.get(connection.vendor)
-    if relaxed:
-        with connection.cursor() as cursor:
-            cursor.execute(relaxed)
-
-
-@contextmanager
-def _transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """What `atomic` does, for a connection that has no alias: on SQLite it queues fairly."""
-    connection.set_autocommit(
-        False, force_begin_transaction_with_broken_autocommit=True
-    )
-    try:
-        yield
-        connection.commit()
-    except BaseException:
-        connection.rollback()
-        raise
-    finally:
-        connection.set_autocommit(True)
+def _unsynced() -> Iterator[CursorWrapper]:
+    """A transaction of this thread's connection that a power cut may undo: no fsync for previews."""
+    connection = connections[DEFAULT_DB_ALIAS]
+    # SQLite changes the level between transactions only, PostgreSQL inside of one.
+    level = connection.vendor == "sqlite" and not connection.in_atomic_block
+    with connection.cursor() as cursor:
+        if level:
+            cursor.execute("PRAGMA synchronous")
+            before = int(cursor.fetchone()[0])
+            cursor.execute("PRAGMA synchronous=NORMAL")
+        try:
+            with atomic():
+                if connection.vendor == "postgresql":
+                    cursor.execute("SET LOCAL synchronous_commit TO off")
+                yield cursor
+        finally:
+            if level:
+                cursor.execute(f"PRAGMA synchronous={before}")
 
 
 class DeltaWriter:
@@ -146,9 +99,7 @@ class DeltaWriter:
             self._total += size
             self._waiting += size
             if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._write_all, name="deltas", daemon=True
-                )
+                self._thread = threading.Thread(target=self._write_all, name="deltas", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
 
@@ -196,6 +147,7 @@ class DeltaWriter:
         except (DatabaseError, OSError) as error:
             log.warning("The preview of message %s ends early: %s", self.message, error)
         finally:
+            connections.close_all()  # this thread's
             with self._changed:
                 self._ended = True
                 self._busy = False
@@ -205,23 +157,19 @@ class DeltaWriter:
     def _write(self, text: str) -> None:
         # No column takes a lone surrogate or NUL; the message event shows them its own way.
         text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
-        pieces = [
-            text[at : at + PART_CHARACTERS]
-            for at in range(0, len(text), PART_CHARACTERS)
-        ]
+        pieces = [text[at : at + PART_CHARACTERS] for at in range(0, len(text), PART_CHARACTERS)]
         rows = [
             (self.run, self.task, self.message, part, piece)
             for part, piece in enumerate(pieces, self._part + 1)
         ]
         self._part += len(rows)
-        with _connection() as connection:
-            with _transaction(connection), connection.cursor() as cursor:
-                cursor.executemany(
-                    f"INSERT INTO {Delta._meta.db_table} (run, task, message, part, text) "
-                    "VALUES (%s, %s, %s, %s, %s)",
-                    rows,
-                )
-            hint.wake(self.run, using=connection)
+        with _unsynced() as cursor:
+            cursor.executemany(
+                f"INSERT INTO {Delta._meta.db_table} (run, task, message, part, text) "
+                "VALUES (%s, %s, %s, %s, %s)",
+                rows,
+            )
+        hint.wake(self.run)
 
 
 def read(run: str, open: Mapping[str, int]) -> list[tuple[str, int, str]]:
@@ -255,14 +203,9 @@ def remove(run: str, message: str | None = None, task: str | None = None) -> Non
     given = {name: value for name, value in where.items() if value is not None}
     conditions = " AND ".join(f"{name} = %s" for name in given)
     try:
-        with (
-            _connection() as connection,
-            _transaction(connection),
-            connection.cursor() as cursor,
-        ):
+        with _unsynced() as cursor:
             cursor.execute(
-                f"DELETE FROM {Delta._meta.db_table} WHERE {conditions}",
-                list(given.values()),
+                f"DELETE FROM {Delta._meta.db_table} WHERE {conditions}", list(given.values())
             )
     except (DatabaseError, OSError) as error:
         log.warning("The preview of run %s was not removed: %s", run, error)

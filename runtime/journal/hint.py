@@ -18,7 +18,6 @@ from typing import Any, Protocol
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import Error as DatabaseError
 
 CHANNEL = "m31a"
@@ -51,14 +50,13 @@ def folder() -> Path:
     return Path(settings.M31A.DATA_DIR) / "hints"
 
 
-def wake(run: str, using: BaseDatabaseWrapper | None = None) -> None:
+def wake(run: str) -> None:
     """Tell every web process that `run` has something new. Never raises, never blocks.
 
-    Call it after the commit. `using` is the caller's own connection, if it is not the
-    default one; only PostgreSQL needs it.
+    Call it after the commit, in the thread that committed.
     """
     try:
-        connection = using or connections[DEFAULT_DB_ALIAS]
+        connection = connections[DEFAULT_DB_ALIAS]
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, run])
@@ -83,9 +81,7 @@ def _send(place: Path, name: bytes) -> None:
         if not entry.endswith(".sock"):
             continue
         if _sender is None:
-            _sender = socket.socket(
-                socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC
-            )
+            _sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
             _sender.setblocking(False)
         path = os.path.join(place, entry)
         try:
@@ -106,9 +102,7 @@ class SocketListener:
 
     def __init__(self, place: Path) -> None:
         self.path = place / f"{os.getpid()}.{secrets.token_hex(2)}.sock"
-        self._socket = socket.socket(
-            socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC
-        )
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._socket.setblocking(False)
         try:
             self._socket.bind(str(self.path))
@@ -138,15 +132,18 @@ class NotifyListener:
     """A PostgreSQL connection of its own that does nothing but `LISTEN`."""
 
     def __init__(self) -> None:
-        wrapper = connections.create_connection(DEFAULT_DB_ALIAS)
+        wrapper: Any = connections.create_connection(DEFAULT_DB_ALIAS)
         wrapper.connect()
         self._raw: Any = wrapper.connection
         self._raw.execute(f"LISTEN {CHANNEL}")
+        self._error: type[Exception] = wrapper.Database.Error
         # A wrapper is bound to its thread; the raw connection is used by the loop's thread alone.
         self._wrapper = wrapper
+        self._number = int(self._raw.fileno())
 
     def fileno(self) -> int:
-        return int(self._raw.fileno())
+        """The socket's number; known also when the connection is lost."""
+        return self._number
 
     def take(self) -> set[str]:
         """What the server has pushed. `OSError` when the connection is gone."""
@@ -154,12 +151,8 @@ class NotifyListener:
         low = self._raw.pgconn
         try:
             low.consume_input()
-        except Exception as error:
-            if isinstance(error, DatabaseError) or type(error).__module__.startswith(
-                "psycopg"
-            ):
-                raise ConnectionError(f"PostgreSQL hung up: {error}") from error
-            raise
+        except self._error as error:
+            raise ConnectionError(f"PostgreSQL hung up: {error}") from error
         for _ in range(MOST_AT_ONCE):
             notice = low.notifies()
             if notice is None:
@@ -190,7 +183,5 @@ def listener(place: Path | None = None) -> Listener | None:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         return SocketListener(place)
     except OSError as error:
-        log.warning(
-            "No hint socket in %s (%s); pages poll the database instead.", place, error
-        )
+        log.warning("No hint socket in %s (%s); pages poll the database instead.", place, error)
         return None

@@ -132,9 +132,7 @@ class Hub:
     async def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run database work in the hub's thread, one after the other."""
         call = partial(work, *args, **kwargs)
-        return await self._loop.run_in_executor(
-            self._thread, _with_fresh_connection, call
-        )
+        return await self._loop.run_in_executor(self._thread, _with_fresh_connection, call)
 
     @contextmanager
     def present(self, bit: asyncio.Event) -> Iterator[None]:
@@ -216,9 +214,7 @@ class Hub:
         deadline = self._loop.time() + UNASKED_SECONDS
         while not self._hint.is_set() and (left := deadline - self._loop.time()) > 0:
             with suppress(TimeoutError):
-                async with asyncio.timeout(
-                    min(left, POLL_SECONDS) if self.polls else left
-                ):
+                async with asyncio.timeout(min(left, POLL_SECONDS) if self.polls else left):
                     await self._hint.wait()
             if self.polls and not self._hint.is_set():
                 version = await self.call(look.data_version)

@@ -70,9 +70,7 @@ def once(places: Mapping[str, Place], inbox: bool, dress: Dress) -> Found:
             )
         }
         for run, place in places.items():
-            runs[run] = (
-                _events(run, place, heads[run], dress) if run in heads else News()
-            )
+            runs[run] = _events(run, place, heads[run], dress) if run in heads else News()
         # After the events: a message without parts has then ended in an event already read,
         # or ends in one of the next look.
         spoken = deltas.parts([run for run in places if run in heads])
@@ -103,9 +101,7 @@ def _speech(run: str, place: Place, news: News, last: Mapping[str, int]) -> News
     # Ended messages whose parts are not removed yet are asked for above their last part: nothing.
     open_at = {message: place.said.get(message, 0) for message in speaking}
     past = {message: last[message] for message in last if message in ended}
-    parts = tuple(
-        row for row in deltas.read(run, {**past, **open_at}) if row[0] not in ended
-    )
+    parts = tuple(row for row in deltas.read(run, {**past, **open_at}) if row[0] not in ended)
     return news._replace(speaking=speaking | {row[0] for row in parts}, parts=parts)
 
 

@@ -98,23 +98,17 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._held.enter_context(self._hub.present(self._bit))
         self._sender = self._loop.create_task(self._run(user), name="live")
 
-    async def receive(
-        self, text_data: str | None = None, bytes_data: bytes | None = None
-    ) -> None:
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Note what the browser says; the sender acts on it."""
         if self._failure is not None or self._sender is None:
             return
         try:
             if text_data is None or len(text_data.encode()) > self._limits.frame_bytes:
-                raise BadInput(
-                    f"Frames are text of at most {self._limits.frame_bytes} bytes."
-                )
+                raise BadInput(f"Frames are text of at most {self._limits.frame_bytes} bytes.")
             match frames.read(text_data, self._limits.open_messages):
                 case frames.Hello() as hello:
                     self._hello = hello
-                case frames.Ack(seq) if (
-                    self._cursor is not None and self._hello is None
-                ):
+                case frames.Ack(seq) if self._cursor is not None and self._hello is None:
                     self._cursor.ack(seq, self._loop.time())
         except BadInput as error:
             self._failure = _End(BAD_FRAME, error.message)
@@ -172,12 +166,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             except NotFound as error:
                 raise _End(NOT_VISIBLE, "There is no such run.") from error
             if hello.after > (self._feed.head or 0):
-                raise _End(
-                    AHEAD, "The page holds rows that are not in the journal: reload."
-                )
-            self._cursor = Cursor(
-                hello.after, hello.open, self._limits, self._loop.time()
-            )
+                raise _End(AHEAD, "The page holds rows that are not in the journal: reload.")
+            self._cursor = Cursor(hello.after, hello.open, self._limits, self._loop.time())
         self._greeted = True
         self._state, self._count, self._inbox = "", None, ""
         await self._beat()
@@ -219,19 +209,12 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             if not rows:
                 break
             cursor.went(rows[-1].seq, self._loop.time())
-            await self._say(
-                frames.rows(feed.run, (row.text for row in rows), feed.head or 0)
-            )
+            await self._say(frames.rows(feed.run, (row.text for row in rows), feed.head or 0))
         if cursor.sent == feed.head:
             for parts in cursor.speech(feed.speaking, self._loop.time()):
-                items = [
-                    {"message": m, "part": n, "text": text} for m, n, text in parts
-                ]
+                items = [{"message": m, "part": n, "text": text} for m, n, text in parts]
                 await self._say(frames.note("deltas", run=feed.run, items=items))
-        if (
-            cursor.waits(feed.head or 0, feed.speaking)
-            and self._loop.time() >= cursor.stalls_at()
-        ):
+        if cursor.waits(feed.head or 0, feed.speaking) and self._loop.time() >= cursor.stalls_at():
             raise _End(STALLED, "The page stopped reading: reload.")
 
     async def _beat(self) -> None:

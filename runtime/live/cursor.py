@@ -15,9 +15,7 @@ MOST_TEXT = 16384
 class Cursor:
     """The window of rows and speech that were sent and not yet acknowledged."""
 
-    def __init__(
-        self, after: int, held: Mapping[str, int], limits: Limits, now: float
-    ) -> None:
+    def __init__(self, after: int, held: Mapping[str, int], limits: Limits, now: float) -> None:
         self.sent = self.acked = after
         self.held = dict(held)
         self._limits = limits
@@ -38,9 +36,7 @@ class Cursor:
     def ack(self, seq: int, now: float) -> None:
         """The browser holds everything up to `seq`. Raises `BadInput` for what was never sent."""
         if seq > self.sent:
-            raise BadInput(
-                f"ack {seq} is above the last row sent, {self.sent}.", field="seq"
-            )
+            raise BadInput(f"ack {seq} is above the last row sent, {self.sent}.", field="seq")
         self.acked = max(self.acked, seq)
         self._said = 0
         self._moved_at = now
@@ -75,9 +71,7 @@ class Cursor:
         if head > self.sent:
             return self.sent - self.acked >= self._limits.window
         full = self._said >= self._limits.speech_bytes
-        return full and any(
-            len(said) > self.held.get(name, 0) for name, said in speaking.items()
-        )
+        return full and any(len(said) > self.held.get(name, 0) for name, said in speaking.items())
 
     def stalls_at(self) -> float:
         """When a browser that is waited for counts as gone."""

@@ -40,8 +40,7 @@ def dress(row: EventRow) -> str:
     facts = {
         name: value
         for name, value in given.items()
-        if (isinstance(value, str) and len(value) <= MOST_FACT)
-        or isinstance(value, int)
+        if (isinstance(value, str) and len(value) <= MOST_FACT) or isinstance(value, int)
     }
     head = {"seq": row.seq, "type": row.type, "task": row.task}
     return orjson.dumps({**head, **facts, "html": _fragment(row)}).decode()
@@ -69,9 +68,7 @@ def rows(run: str, dressed: Iterable[str], head: int) -> str:
 
 def note(method: str, **params: Any) -> str:
     """Any other notification."""
-    return orjson.dumps(
-        {"jsonrpc": "2.0", "method": f"live.{method}", "params": params}
-    ).decode()
+    return orjson.dumps({"jsonrpc": "2.0", "method": f"live.{method}", "params": params}).decode()
 
 
 def read(text: str, most_open: int) -> Hello | Ack:
@@ -100,9 +97,7 @@ def _hello(params: Mapping[str, Any], most_open: int) -> Hello:
         raise BadInput("run is no run's id.", field="run")
     held = params.get("open") or {}
     if not isinstance(held, dict) or len(held) > most_open:
-        raise BadInput(
-            f"open is no object of at most {most_open} messages.", field="open"
-        )
+        raise BadInput(f"open is no object of at most {most_open} messages.", field="open")
     return Hello(
         run,
         _number(params, "after") if run else 0,

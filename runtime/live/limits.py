@@ -32,9 +32,5 @@ def current() -> Limits:
     """The limits as the settings give them now."""
     named = {field.name: f"LIVE_{field.name.upper()}" for field in fields(Limits)}
     return Limits(
-        **{
-            name: getattr(settings, key)
-            for name, key in named.items()
-            if hasattr(settings, key)
-        }
+        **{name: getattr(settings, key) for name, key in named.items() if hasattr(settings, key)}
     )

@@ -31,9 +31,7 @@ def of_session(key: str | None) -> User | None:
         return None
     user = User.objects.filter(pk=int(session[SESSION_KEY]), is_active=True).first()
     proof = session.get(HASH_SESSION_KEY, "")
-    if user is None or not any(
-        constant_time_compare(proof, right) for right in _proofs(user)
-    ):
+    if user is None or not any(constant_time_compare(proof, right) for right in _proofs(user)):
         return None
     return user
 
