@@ -188,10 +188,10 @@ def install(lock: str) -> None:
 
 def has_pip() -> bool:
     """Whether `.venv` has pip; one that uv made gets it now."""
-    quiet = subprocess.run(
-        [PYTHON, "-m", "pip", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    pip = attempt(
+        [PYTHON, "-c", "import importlib.util as u, sys; sys.exit(not u.find_spec('pip'))"]
     )
-    return quiet.returncode == 0 or attempt([PYTHON, "-m", "ensurepip", "--default-pip"])
+    return pip or attempt([PYTHON, "-m", "ensurepip", "--default-pip"])
 
 
 def attempt(command: list[str]) -> bool:

@@ -1,0 +1,65 @@
+"""Who claims, and what becomes of a claim when its process ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import psutil
+
+from tests.worker.installation import Event, Installation, until
+
+FINISH = {"kind": "finish", "summary": "done"}
+SLOW = {"kind": "list_files", "delay_ms": 4000}
+QUICK = {"kind": "list_files"}
+
+
+def claimed(installation: Installation, run: str) -> list[Event]:
+    return [event for event in installation.events(run) if event.type == "task.claimed"]
+
+
+def holder(event: Event) -> int:
+    """Process id of the claim's owner: host/boot/pid/start/random."""
+    return int(event.payload["owner"].split("/")[2])
+
+
+def test_under_up_a_claim_is_made_by_a_child_of_the_cluster(installation: Installation) -> None:
+    installation.start()
+    installation.workspace()
+    run = installation.submit(QUICK, FINISH)
+    until(lambda: installation.state(run) == "succeeded")
+    (event,) = claimed(installation, run)
+    worker = psutil.Process(holder(event))
+    assert installation.child("cluster") in worker.parents()
+    assert event.payload["owner"].count("/") == 4
+
+
+def test_R10_a_stop_gives_the_task_back_without_using_up_an_attempt(
+    installation: Installation,
+) -> None:
+    installation.start()
+    installation.workspace()
+    run = installation.submit(*[{"kind": "list_files", "path": ".", "delay_ms": 700}] * 12, FINISH)
+    until(lambda: len(installation.events(run)) > 6)
+    code, seconds = installation.stop()
+    assert code == 0 and seconds < 5
+    assert installation.events(run)[-1].type == "task.released"
+    installation.start()
+    until(lambda: len(claimed(installation, run)) == 2)
+    first, second = claimed(installation, run)
+    assert (first.attempt, second.attempt) == (1, 1)
+    assert first.fence and second.fence and second.fence > first.fence
+
+
+def test_R2_a_killed_worker_is_noticed_at_once_and_its_task_tried_again(
+    installation: Installation,
+) -> None:
+    installation.start()
+    installation.workspace()
+    run = installation.submit(QUICK, SLOW, FINISH)
+    (event,) = until(lambda: claimed(installation, run))
+    os.kill(holder(event), signal.SIGKILL)
+    first, second = until(lambda: len(found := claimed(installation, run)) == 2 and found, 10)
+    assert (first.attempt, second.attempt) == (1, 2)
+    until(lambda: installation.state(run) == "succeeded")
+    assert [event.type for event in installation.events(run)].count("task.lease_expired") == 1
