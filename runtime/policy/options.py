@@ -132,6 +132,8 @@ def _apply(
         found.touches.append(touch(option.verb, value))
         if option.verb in (Verb.WRITE, Verb.DELETE):
             found.changes = True
+    elif option.verb is Verb.RUN and value == "-":
+        found.opaque(f"{program.name} stdin", "runs what it reads from its input")
     elif value is not None and option.decision is None:
         _loose_value(value, found)
 
@@ -148,6 +150,7 @@ def _unknown(program: Program, word: str, found: Found, *, whatever: bool = Fals
 
 def _loose_value(value: str, found: Found) -> None:
     """A value of no known meaning: where it names a place outside, it may be read."""
+    value = value.removeprefix("@")
     if value.startswith(("/", "~/", "../")) or value in ("~", ".."):
         found.touches.append(touch(Verb.READ, value))
 
@@ -167,7 +170,7 @@ def _operands(program: Program, operands: list[str], given: set[str], found: Fou
     elif kind in _VERBS:
         verb = _VERBS[kind]
         if kind is Operands.FREE:
-            paths = [path for path in paths if _like_a_path(path)]
+            paths = [path.removeprefix("@") for path in paths if _like_a_path(path)]
         if kind is not Operands.FREE and not paths and deep:
             paths = ["."]
         found.touches += [touch(verb, path, deep=deep) for path in paths if path != "-"]

@@ -211,7 +211,9 @@ class _Walk:
             if child.type == "variable_assignment":
                 name, _ = self._assigned(child, nesting)
                 self._judge(environment.judge(name))
-            elif child.type != "variable_name":
+            elif child.type == "variable_name":
+                self._judge(environment.judge_own(self.state.text(child)))
+            else:
                 word = self.state.word(child)
                 self.state.note("declaration", "declares something that cannot be read")
                 self._inner(word, nesting)

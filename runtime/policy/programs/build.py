@@ -43,6 +43,12 @@ def _deploys(program: Program, args: tuple[str, ...], found: Found) -> None:
 
 
 def _go(program: Program, args: tuple[str, ...], found: Found) -> None:
+    words = set(args)
+    if program.name == "go env" and words & {"-w", "-u"}:
+        found.remark(Decision.ASK, "go env -w", "changes settings of every later build")
+    if program.name == "go mod" and words & {"download", "tidy", "get"}:
+        found.remark(Decision.ASK, "go mod download", "downloads code")
+        found.network = True
     if any("@" in word for word in found.operands):
         found.remark(Decision.ASK, f"{program.name} download", "downloads and runs code")
         found.network = True
@@ -203,7 +209,7 @@ BUILD = table(
     ),
     *ordinary("mvn gradle ant sbt lein", *_MAVEN, operands=Operands.DATA, reader=_deploys),
     *ordinary(_FORMATTERS, asks("obeys another configuration", "--config-path", Value.NEEDED)),
-    *ordinary(_CHECKERS, _CONFIG),
+    *ordinary(_CHECKERS, _CONFIG, runs("--python-executable --shadow-file")),
     *ordinary(
         "ruff",
         asks("obeys another configuration", "--config", Value.NEEDED),

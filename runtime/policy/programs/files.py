@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..decision import Decision
 from ..reading import Touch, Verb
 from .model import (
@@ -91,6 +93,14 @@ def _hostname(program: Program, args: tuple[str, ...], found: Found) -> None:
         found.veto("hostname", "sets the host's name")
 
 
+def _jq(program: Program, args: tuple[str, ...], found: Found) -> None:
+    if any(
+        re.search(r"\$ENV|\benv\b|\binput_filename\b|\bimport\b", word)
+        for word in found.operands[:1]
+    ):
+        found.remark(Decision.ASK, "jq environment", "may print the environment into the record")
+
+
 def _ps(program: Program, args: tuple[str, ...], found: Found) -> None:
     if any("e" in word and not word.startswith("-") for word in args) or "-E" in args:
         found.remark(Decision.ASK, "ps environment", "may print the environment of processes")
@@ -167,6 +177,7 @@ FILES = table(
             reads("-f --from-file --slurpfile --rawfile -L"),
             _letters_but("fL"),
         ),
+        reader=_jq,
     ),
     Program(
         "yq",

@@ -31,6 +31,7 @@ _RISKY_NAMES = frozenset(
         """
     )
 )
+_PLAIN_DUNDERS = frozenset(listed("__version__ __name__ __doc__ __file__"))
 
 
 def judge_python(code: str) -> str:
@@ -58,7 +59,8 @@ def _judge(node: ast.AST) -> str:
     if isinstance(node, ast.Name) and node.id in _RISKY_NAMES:
         return f"the inline code uses {node.id}"
     if isinstance(node, ast.Attribute) and (
-        node.attr.startswith("__") or node.attr in ("system", "popen", "modules", "gi_frame")
+        (node.attr.startswith("__") and node.attr not in _PLAIN_DUNDERS)
+        or node.attr in ("system", "popen", "modules", "gi_frame")
     ):
         return f"the inline code reaches for {node.attr}"
     if isinstance(node, ast.Attribute) and node.attr in ("os", "sys", "subprocess", "builtins"):

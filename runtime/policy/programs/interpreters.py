@@ -92,7 +92,7 @@ def _script(program: Program, args: tuple[str, ...], found: Found) -> None:
     if found.operands:
         found.touches.append(Touch(Verb.RUN, found.operands[0]))
     elif not found.remarks and not any(
-        word in ("-v", "-V", "--version", "-version", "--help", "-h") for word in args
+        word in ("-v", "-V", "--version", "-version", "--help", "-h", "--test") for word in args
     ):
         found.opaque(f"{program.name} stdin", "runs what it reads from its input")
 

@@ -156,7 +156,7 @@ def obeys(names: str) -> Option:
 
 def moves_to(names: str) -> Option:
     """Options whose value is the directory to work in."""
-    return Option(tuple(names.split()), Value.NEEDED, Verb.LIST, cd=True)
+    return Option(tuple(names.split()), Value.NEEDED, Verb.READ, cd=True)
 
 
 def asks(why: str, names: str, value: Value = Value.NONE) -> Option:

@@ -199,13 +199,14 @@ _RG_OPTIONS = (
     takes("-M --max-columns --sort --sortr --type-add --color --colors --pre-glob -E --encoding"),
     takes("--engine"),
     reads("-f --file --ignore-file"),
-    letters("abchHiIlLnNopPqsSuUvVwxz0F."),
+    letters("abchHiIlLnNopPqsSuUvVwx0F."),
+    asks("runs programs that unpack", "-z --search-zip"),
     flags("--files --hidden --no-ignore --ignore-case --smart-case --line-number --no-heading"),
     flags("--heading --count --files-with-matches --fixed-strings --word-regexp --multiline"),
     flags("--json --vimgrep --no-filename --with-filename --only-matching --invert-match --stats"),
     flags("--trim --text --no-line-number --pcre2 --follow --column --type-list --version --help"),
     flags("--quiet --null --no-config --no-messages --unrestricted --multiline-dotall"),
-    flags("--files-without-match --count-matches --passthru --search-zip"),
+    flags("--files-without-match --count-matches --passthru"),
 )
 _FD_OPTIONS = (
     runs("-x --exec -X --exec-batch"),
