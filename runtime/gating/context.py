@@ -41,6 +41,9 @@ class Subject:
     which: Which
     verification_inputs: tuple[str, ...] = ()
     home: str = AGENT_HOME
+    repository_runs: tuple[str, ...] = ()
+    """Settings of the repository's own git configuration that run programs, where git would
+    obey them. A run's git never reads that configuration."""
 
 
 def decide(
@@ -77,6 +80,7 @@ def decide(
         grants=live,
         approval=approval,
         tree=tree,
+        repository_runs=subject.repository_runs,
         audit=audit,
     )
     return gate(request, context)

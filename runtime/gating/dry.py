@@ -9,13 +9,14 @@ from typing import Any
 from runtime.core.errors import BadInput, NotFound
 from runtime.journal.append import now
 from runtime.models import Workspace
-from runtime.policy import MODES
+from runtime.policy import MODES, settings_that_run
 from runtime.sandbox import CageSpec, Mount, find_toolchains
 from runtime.workspaces.sight import Sight
 
 from .context import Subject, decide
 
 DEFAULTS = {"mode": "assisted", "role": "implementer", "kind": "implementation", "cwd": "."}
+MAX_CONFIG = 1 << 20
 _FIELDS = frozenset({"action", "workspace", *DEFAULTS})
 
 
@@ -99,4 +100,16 @@ def _subject(workspace: Workspace, given: dict[str, Any]) -> Subject:
         look=sight.facts,
         which=sight.which,
         home=os.path.expanduser("~"),
+        repository_runs=_repository_runs(workspace.root),
     )
+
+
+def _repository_runs(root: str) -> tuple[str, ...]:
+    """What the checkout's own git configuration would run: here git would obey it."""
+    try:
+        with open(os.path.join(root, ".git", "config"), encoding="utf-8", errors="replace") as file:
+            return settings_that_run(file.read(MAX_CONFIG))
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError as error:
+        return (f".git/config cannot be read: {error.strerror}",)
