@@ -8,10 +8,13 @@ from runtime.approvals import Card, Question
 from runtime.core.actions import ReplaceText, WriteFile, parse
 from runtime.core.errors import Refused
 from runtime.policy import Decision, Verdict
+from runtime.secrets import redactor
 from runtime.workspaces.diffs import of_edit
 
 from .session import Session
 
+MAX_RULE = 160
+"""Characters of a rule's name that are kept; a module's name may be part of it."""
 _VERBS = {
     "run_tool": "run",
     "run_shell": "run a shell script",
@@ -31,7 +34,7 @@ def question_for(
         action=action_id,
         action_kind=kind,
         decision=str(verdict.decision),
-        rule=verdict.rule,
+        rule=verdict.rule[:MAX_RULE],
         reason=verdict.reason,
         risk=verdict.risk,
         key=verdict.key,
@@ -64,9 +67,11 @@ def ask_human(session: Session, action_id: str, text: str, verdict_key: str) -> 
 
 def _card(session: Session, kind: str, body: dict[str, Any], verdict: Verdict) -> Card:
     payload = verdict.as_payload()
+    shown = redactor().value(body)
+    verb = _VERBS.get(kind, kind)
     return Card(
-        sentence=f"{session.task.role} wants to {_VERBS.get(kind, kind)} {_what(kind, body)}".strip(),
-        action=body,
+        sentence=f"{session.task.role} wants to {verb} {_what(kind, shown)}".strip(),
+        action=shown,
         diff=_diff(session, body),
         reason=verdict.reason,
         rule=verdict.rule,

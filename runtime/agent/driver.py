@@ -13,11 +13,12 @@ import time
 from django.conf import settings
 
 from runtime import approvals, tasks
-from runtime.core.actions import AskHuman, Finish
+from runtime.core.actions import Action, AskHuman, Finish
 from runtime.core.errors import BadInput, M31AError, Refused, StaleFence, Unavailable
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import ActionCompleted
 from runtime.providers import ProviderError
+from runtime.secrets import redactor
 from runtime.tasks import Claim
 
 from . import delivering, endings, machine, proposing, recovering, verifying
@@ -43,7 +44,7 @@ def drive(
     session = Session(claim, stop=stop, cancel=cancel, lost=lost)
     try:
         session.prepare()
-        if claim.fresh and claim.attempt > 1:
+        if session.state.lost:
             _after_loss(session)
         _slice(session)
     except StaleFence:
@@ -90,6 +91,7 @@ def _slice(session: Session) -> None:
 
 def _after_loss(session: Session) -> None:
     """Decide an interrupted action by what is there, then start from the last checkpoint."""
+    recovering.end_cages(session)
     pending = session.state.pending
     if pending is not None and pending.started:
         outcome = recovering.recover(session, pending)
@@ -124,21 +126,22 @@ def _run(session: Session, pending: Pending | None) -> bool:
     """Do an action that has started; whether the task is still held afterwards."""
     if pending is None or not pending.started:
         return tasks.peek(session.claim) == "held" or session.cancel.is_set()
-    action = session.action(pending)
+    with redactor().hiding(session.raw(pending) if pending.raw_digest else None):
+        return _do(session, pending, session.action(pending))
+
+
+def _do(session: Session, pending: Pending, action: Action) -> bool:
     if isinstance(action, Finish):
         return _finish(session, pending, action)
     if isinstance(action, AskHuman):
         _ask(session, pending, action)
         return False
-    if pending.kind == "verify":
-        outcome = _verify(session, pending)
-    else:
-        outcome = execute(session, pending, action)
-    _complete(session, pending, outcome)
+    do = _verify if pending.kind == "verify" else execute
+    _complete(session, pending, do(session, pending, action))
     return True
 
 
-def _verify(session: Session, pending: Pending) -> Outcome:
+def _verify(session: Session, pending: Pending, action: Action) -> Outcome:
     try:
         return verifying.verify(session, pending)
     except Refused as error:
@@ -167,6 +170,7 @@ def _finish(session: Session, pending: Pending, action: Finish) -> bool:
     if delivery.refusal:
         refusal = delivering.refused(pending, delivery)
         session.append([refusal, *delivery.events], rows=rows)
+        proposing.forget_raw(pending)
         return True
     done = ActionCompleted(
         action=pending.action,

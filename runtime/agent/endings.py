@@ -28,7 +28,7 @@ def fail(session: Session, reason: str, detail: str, before: Sequence[Payload] =
 def succeed(session: Session, summary: str, before: Sequence[Payload], rows: Sequence[Row]) -> None:
     """End the task well, with the events and rows of its last action."""
     with tasks.held(session.claim) as hold:
-        projections.write(rows, session.record(hold, before))
+        projections.write(hold, rows, session.record(hold, before))
         hold.move("succeeded", TaskSucceeded(summary=summary[:MAX_DETAIL]))
         _forget(session)
 
@@ -38,7 +38,7 @@ def acknowledge_cancel(
 ) -> None:
     """End the task because that was asked for; the worker has stopped."""
     with tasks.held(session.claim, states=("cancelling",)) as hold:
-        projections.write(rows, session.record(hold, before))
+        projections.write(hold, rows, session.record(hold, before))
         approvals.cancel_open(hold.book, "interrupted")
         hold.move("cancelled", TaskCancelled())
         _forget(session)

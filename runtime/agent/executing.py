@@ -91,10 +91,15 @@ def _checkpoint_edit(
     left_out = state.left_out - {path}
     point = session.space.quick_checkpoint(state.commit, [(path, data, mode)], pending.action)
     if point is None:
-        moved = take(session, pending.action, left_out)
+        try:
+            moved = take(session, pending.action, left_out)
+        except Refused as error:
+            # The file is written; what else is there cannot be a tree. Verify and finish refuse.
+            outcome.observation += f"\n[no checkpoint: {error}]"
+            return
         outcome.events += [moved] if moved else []
         return
-    session.seen = session.space.fingerprint()
+    session.settle()
     if point.changed:
         outcome.events.append(
             CheckpointCreated(

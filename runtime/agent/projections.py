@@ -10,6 +10,7 @@ from runtime.core import canonical, clock
 from runtime.journal.append import Row, now
 from runtime.journal.kinds import PolicyDecided
 from runtime.models import Artifact, PolicyDecision, Trace
+from runtime.tasks import Hold
 
 from .session import Session
 
@@ -49,17 +50,15 @@ def decision_row(session: Session, event: PolicyDecided, index: int) -> Row:
         "rule": event.rule,
         "source": event.source,
         "key": event.key,
-        "at": clock.stamp(now()),
+        "at": "",
     }
     return Row(PolicyDecision, values, seq_of=index)
 
 
-def write(rows: Sequence[Row], numbers: dict[int, int]) -> None:
+def write(hold: Hold, rows: Sequence[Row], numbers: dict[int, int]) -> None:
     """Insert rows within a hold, given the number of each event by its index."""
+    at = clock.stamp(hold.book.at)
     for row in rows:
-        values = dict(row.values)
-        if row.seq_of is not None:
-            values["seq"] = numbers[row.seq_of]
-        made = row.model(**values)
+        made = row.model(**row.numbered(numbers.get(0, 0), at))
         # One command may leave the same bytes under the same name twice.
         row.model._default_manager.bulk_create([made], ignore_conflicts=row.model is Artifact)

@@ -17,6 +17,7 @@ from runtime.journal.kind import Payload
 from runtime.journal.kinds import (
     ActionProposed,
     ActionRefused,
+    ActionStarted,
     AnswerRefused,
     ApprovalConsumed,
     MessageCompleted,
@@ -29,8 +30,8 @@ from runtime.providers import Answer, ProviderError
 from runtime.secrets import redactor, seal
 
 from . import projections
-from .cards import question_for
-from .endings import fail
+from .cards import MAX_RULE, question_for
+from .endings import acknowledge_cancel, fail
 from .preparing import prepare_start
 from .session import Session
 from .state import Pending
@@ -67,12 +68,14 @@ def ask_model(session: Session) -> Pending | None:
 
 def _give_up(session: Session, message: str, error: ProviderError) -> None:
     """A failed call ends the task; what had streamed is kept and marked. Edits stay."""
-    if error.kind == "cancelled":
-        return
     events: list[Payload] = []
     if error.partial:
         events.append(MessageCut(message=message, text=error.partial, reason=error.kind))
-    fail(session, f"provider_{error.kind}", str(error), before=events)
+    if error.kind != "cancelled":
+        fail(session, f"provider_{error.kind}", str(error), before=events)
+    elif tasks.peek(session.claim) == "cancel":
+        acknowledge_cancel(session, before=events)
+        session.lost.set()
     if error.partial:
         remove(session.run.pk, message)
 
@@ -124,6 +127,17 @@ def _propose(
     session: Session, spoken: MessageCompleted, action: Action, answer: Answer
 ) -> Pending | None:
     body = action.body()
+    with redactor().hiding(body):
+        return _decide(session, spoken, action, body, answer)
+
+
+def _decide(
+    session: Session,
+    spoken: MessageCompleted,
+    action: Action,
+    body: dict[str, Any],
+    answer: Answer,
+) -> Pending | None:
     kind = str(body["kind"])
     action_id = f"{session.task.pk}.{spoken.step}"
     proposed, sealed = _redacted(session, action_id, kind, spoken.step, body)
@@ -132,16 +146,16 @@ def _propose(
     events: list[Payload] = [spoken, proposed, decided]
     counted = _counted(session, answer)
     row = projections.decision_row(session, decided, 2)
-    rows = [row, *sealed]
     if verdict.decision in (Decision.ASK, Decision.ESCALATE):
-        _ask_person(session, action_id, kind, body, verdict, events, rows, counted)
+        _ask_person(session, action_id, kind, body, verdict, events, [row, *sealed], counted)
         return None
     if verdict.decision == Decision.DENY:
-        refused = ActionRefused(action=action_id, kind=kind, reason=verdict.reason, by=verdict.rule)
+        refused = ActionRefused(action=action_id, kind=kind, reason=verdict.reason, by=decided.rule)
         session.append([*events, refused], rows=[row], **counted)
         return None
     last = prepare_start(session, action_id, action)
-    session.append([*events, last], rows=rows, **counted)
+    starts = isinstance(last, ActionStarted)
+    session.append([*events, last], rows=[row, *sealed] if starts else [row], **counted)
     return session.state.pending
 
 
@@ -171,7 +185,8 @@ def _decided(action_id: str, kind: str, verdict: Verdict) -> PolicyDecided:
         [stage["name"], stage["outcome"] or "", stage["reason"], stage["rule"]]
         for stage in given["stages"]
     ]
-    return PolicyDecided(action=action_id, kind=kind, **{**given, "stages": stages})
+    rule = given["rule"][:MAX_RULE]
+    return PolicyDecided(action=action_id, kind=kind, **{**given, "rule": rule, "stages": stages})
 
 
 def _ask_person(
@@ -188,7 +203,7 @@ def _ask_person(
     question = question_for(session, action_id, kind, body, verdict)
     with tasks.held(session.claim) as hold:
         seqs = session.record(hold, events)
-        projections.write(rows, seqs)
+        projections.write(hold, rows, seqs)
         hold.book.set(**counted["run"])
         Task.objects.filter(pk=hold.task.pk).update(**counted["task"])
         approvals.request(hold, question)
@@ -210,6 +225,11 @@ def forget_raw(pending: Pending) -> None:
 def reconsider(session: Session, pending: Pending) -> Pending | None:
     """Decide again with the answer of a person. Returns the action if it may run now."""
     raw = session.raw(pending)
+    with redactor().hiding(raw):
+        return _decide_again(session, pending, raw)
+
+
+def _decide_again(session: Session, pending: Pending, raw: dict[str, Any]) -> Pending | None:
     approval = Approval.objects.filter(pk=pending.approval).first() if pending.approval else None
     fact = None
     if approval is not None and approval.state == "approved" and not approval.consumed_fence:
@@ -224,7 +244,7 @@ def reconsider(session: Session, pending: Pending) -> Pending | None:
     row = projections.decision_row(session, decided, 0)
     if verdict.decision == Decision.DENY:
         refused = ActionRefused(
-            action=pending.action, kind=pending.kind, reason=verdict.reason, by=verdict.rule
+            action=pending.action, kind=pending.kind, reason=verdict.reason, by=decided.rule
         )
         session.append([decided, refused], rows=[row])
         forget_raw(pending)
@@ -250,7 +270,7 @@ def _ask_again(
         if approval is not None and approval.state == "approved":
             approvals.supersede(hold.book, approval, "what it was given for has changed")
         seqs = session.record(hold, [decided])
-        projections.write([row], seqs)
+        projections.write(hold, [row], seqs)
         approvals.request(hold, question)
 
 
@@ -283,4 +303,6 @@ def _start_approved(
             action=pending.action, kind=pending.kind, reason=str(error), by="editor"
         )
     session.append([*events, last], rows=[row], changes=changes)
+    if not isinstance(last, ActionStarted):
+        forget_raw(pending)
     return session.state.pending

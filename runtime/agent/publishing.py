@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.core.actions import GitCommit, GitPush
-from runtime.core.errors import Refused
+from runtime.core.errors import Refused, Unavailable
 from runtime.journal.kinds import ActionOutcomeUnknown, CheckpointCreated
 
 from .outcome import Outcome
@@ -42,7 +42,10 @@ def push(session: Session, pending: Pending, action: GitPush) -> Outcome:
         known = ", ".join(sorted(session.workspace.remotes)) or "none"
         raise Refused(f"There is no recorded remote {remote!r}; recorded: {known}.")
     ref = action.ref or branch(session)
-    result = session.space.push(remote, url, ref, session.state.head, None)
+    try:
+        result = session.space.push(remote, url, ref, session.state.head, None)
+    except Unavailable as error:
+        raise Refused(error.message, remedy=error.remedy) from error
     if result.outcome == "unknown":
         event = ActionOutcomeUnknown(
             action=pending.action,

@@ -10,6 +10,7 @@ from runtime import artifacts
 from runtime.core.actions import ReplaceText, WriteFile
 from runtime.core.errors import Refused
 from runtime.journal.kinds import ActionOutcomeUnknown, WorktreeRestored
+from runtime.sandbox import end_leftovers
 
 from .outcome import Outcome
 from .projections import artifact_rows
@@ -29,9 +30,21 @@ AGAIN = frozenset(
         "git_show",
         "read_artifact",
         "create_artifact",
+        "ask_human",
         "finish",
     }
 )
+
+
+MAX_ENDED = 10
+"""Holds before this one whose cages are looked for; older ones were ended by those between."""
+
+
+def end_cages(session: Session) -> None:
+    """End what commands of earlier holds may still do: their worker is gone."""
+    task, fence = session.claim.task, session.claim.fence
+    for earlier in range(max(1, fence - MAX_ENDED), fence):
+        end_leftovers(f"{task}.{earlier}")
 
 
 def recover(session: Session, pending: Pending) -> Outcome | None:
@@ -41,7 +54,7 @@ def recover(session: Session, pending: Pending) -> Outcome | None:
     action = session.action(pending)
     if isinstance(action, (ReplaceText, WriteFile)) and pending.path is not None:
         return _edit(session, pending, pending.path)
-    return _unknown(session, pending, "a worker died while it ran")
+    return _unknown(session, pending, "it was interrupted")
 
 
 def _edit(session: Session, pending: Pending, path: str) -> Outcome | None:
@@ -72,11 +85,9 @@ def _unknown(session: Session, pending: Pending, reason: str) -> Outcome:
 def restore(session: Session) -> None:
     """Bring the files back to the last checkpoint; what was there instead is kept as a patch."""
     patch = session.space.restore(session.cage, session.state.commit)
-    session.seen = session.space.fingerprint()
+    session.settle()
     left = None
     if patch:
         left = artifacts.keep_text(patch, "left-behind.patch", "patch")
-    event = WorktreeRestored(
-        commit=session.state.commit, left=left.payload() if left else None
-    )
+    event = WorktreeRestored(commit=session.state.commit, left=left.payload() if left else None)
     session.append([event], rows=artifact_rows(session, "", [left] if left else []))

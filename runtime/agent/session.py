@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from django.conf import settings
 from runtime import artifacts, blobs
 from runtime.core import canonical
 from runtime.core.actions import Action, parse
+from runtime.core.errors import Refused
 from runtime.gating import Subject
 from runtime.journal import append as journal
 from runtime.journal.append import Change, Row
@@ -66,7 +68,7 @@ class Session:
         self.state = self._fold()
         self.prompts = PromptMaker(settings.M31A.CONTEXT_CHARACTERS)
         self.seen: str = ""
-        """What the worktree looked like at the last checkpoint."""
+        """What the worktree looked like when its tree was last taken; nothing: nobody knows."""
         self._cage: Cage | None = None
 
     def _fold(self) -> State:
@@ -123,10 +125,27 @@ class Session:
         )
 
     def prepare(self) -> None:
-        """Make sure that the worktree is there, and remember how it looks."""
+        """Make sure that the worktree is there, and recall how it looked at its last checkpoint.
+
+        What changed since then, because a checkpoint was refused, is seen as changed.
+        """
         if not any(self.space.tree.iterdir()):
             self.space.populate(self.cage, self.state.commit)
-        self.seen = self.space.fingerprint()
+            self.settle()
+        elif self._note.exists():
+            self.seen = self._note.read_text("ascii")
+
+    def settle(self) -> None:
+        """The worktree as it is now has a tree: remember how it looks, for the next holder, too."""
+        try:
+            self.seen = self.space.fingerprint()
+        except Refused:
+            self.seen = ""
+        self._note.write_text(self.seen, "ascii")
+
+    @property
+    def _note(self) -> Path:
+        return self.space.folder / "seen"
 
     def append(
         self,

@@ -76,6 +76,8 @@ class State:
     dropped_turns: int = 0
     delivered: dict[str, Any] = field(default_factory=dict)
     last_failure: Bulk = ""
+    lost: bool = False
+    """Whether a lease was lost, and the worktree has not been restored since."""
 
     @property
     def debt(self) -> bool:
@@ -238,6 +240,14 @@ def _failed_verification(state: State, p: dict[str, Any], task: str) -> State:
     return replace(state, left_out=state.left_out | frozenset(left_out))
 
 
+def _lease_expired(state: State, p: dict[str, Any], task: str) -> State:
+    return replace(state, lost=True)
+
+
+def _restored(state: State, p: dict[str, Any], task: str) -> State:
+    return replace(state, lost=False)
+
+
 def _delivered(state: State, p: dict[str, Any], task: str) -> State:
     return replace(state, delivered=p)
 
@@ -267,5 +277,7 @@ _RULES: dict[str, Any] = {
     "verification.passed": _passed,
     "verification.failed": _failed_verification,
     "delivery.completed": _delivered,
+    "task.lease_expired": _lease_expired,
+    "worktree.restored": _restored,
     "task.retried": _retried,
 }

@@ -15,7 +15,7 @@ def take(session: Session, action: str, left_out: frozenset[str]) -> CheckpointC
     state, space = session.state, session.space
     space.renew_links()
     point = space.checkpoint(session.cage, state.commit, action, left_out=left_out)
-    session.seen = space.fingerprint()
+    session.settle()
     if point.tree == state.tree:
         return None
     files = [path for _, path in space.changed_files(state.tree, point.tree)]

@@ -59,7 +59,9 @@ def verify(session: Session, pending: Pending) -> Outcome:
     ended = _ended(pending, tree, evidence, reason, after.made)
     said = f"{'FAILED: ' + reason if reason else 'PASSED'}\n{evidence.text}"
     if after.made:
-        said += f"\nNew files that it made are left out of the delivery: {', '.join(after.made[:20])}"
+        said += (
+            f"\nNew files that it made are left out of the delivery: {', '.join(after.made[:20])}"
+        )
     shown, cut = bounded(said)
     events: list[Payload] = [after.moved, ended] if after.moved else [ended]
     return Outcome(not reason, shown, cut=cut, artifacts=evidence.outputs, events=events)

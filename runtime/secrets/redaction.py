@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
@@ -29,6 +30,19 @@ class Redactor:
     def __init__(self, known: Mapping[str, str]) -> None:
         pairs = [(value, name) for name, value in known.items() if len(value) >= MIN_KNOWN]
         self._known = sorted(pairs, key=lambda pair: -len(pair[0]))
+
+    @contextmanager
+    def hiding(self, raw: Any) -> Iterator[None]:
+        """Meanwhile hide, wherever they turn up, the secrets that only their place in `raw` tells,
+        such as the argument after `--password`."""
+        before = self._known
+        own = [(text, "argument") for text in _differing(raw, self.value(raw))]
+        known = [*before, *(pair for pair in own if len(pair[0]) >= MIN_KNOWN)]
+        self._known = sorted(known, key=lambda pair: -len(pair[0]))
+        try:
+            yield
+        finally:
+            self._known = before
 
     def text(self, text: str) -> str:
         """The text with every secret replaced by `[redacted:NAME]`."""
@@ -96,6 +110,22 @@ class Redactor:
                 ]
         starts += [start for value, _ in self._known if (start := _begun(value, text, cut)) >= 0]
         return min(starts)
+
+
+def _differing(raw: Any, shown: Any) -> Iterator[str]:
+    """Strings that redaction changed; of `--name=value` the value, too."""
+    if raw is shown:
+        return
+    if isinstance(raw, str):
+        yield raw
+        if raw.startswith("-") and "=" in raw:
+            yield raw.partition("=")[2]
+    elif isinstance(raw, dict):
+        for name, item in raw.items():
+            yield from _differing(item, shown[name])
+    elif isinstance(raw, (list, tuple)):
+        for left, right in zip(raw, shown, strict=True):
+            yield from _differing(left, right)
 
 
 class Stream:
