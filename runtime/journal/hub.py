@@ -129,6 +129,11 @@ class Hub:
         self.looks = 0
         self._task = self._loop.create_task(self._follow(), name="hub")
 
+    @property
+    def hears(self) -> bool:
+        """Whether hints reach this hub; without them it looks every second."""
+        return self._ear is not None
+
     async def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run database work in the hub's thread, one after the other."""
         call = partial(work, *args, **kwargs)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.watched import Watched
-from tests.web.live_kit import fresh, make_run, migrated, person, session_for
+from tests.databases import Template
+from tests.web.live_kit import make_run, person, session_for
 from tests.web.live_server import Server, serving
-
-__all__ = ["migrated"]
 
 FLAGS = [
     "--no-sandbox",
@@ -42,18 +40,19 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def place(chromium: Browser, migrated: Path, django_db_blocker: Any) -> Iterator[Path]:
-    """A data folder for a file of tests."""
-    with fresh(migrated, django_db_blocker) as folder:
-        yield folder
-
-
-@pytest.fixture(scope="module")
-def server(place: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
-    """A server for a file of tests, which names its addresses in `URLS`."""
+def server(
+    chromium: Browser,
+    sqlite_template: Template,
+    django_db_blocker: Any,
+    request: pytest.FixtureRequest,
+) -> Iterator[Server]:
+    """A server and a fresh database for a file of tests, which names its addresses in `URLS`."""
     urls = getattr(request.module, "URLS", "m31a_site.urls")
-    with serving(place, urls=urls, beat_seconds=1, recheck_seconds=0.5) as running:
-        yield running
+    with django_db_blocker.unblock():
+        sqlite_template.renew()
+        with serving(urls=urls, beat_seconds=1, recheck_seconds=0.5) as running:
+            yield running
+        sqlite_template.leave()
 
 
 @pytest.fixture

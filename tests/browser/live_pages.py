@@ -36,7 +36,7 @@ def run_page(request: HttpRequest, run_id: str) -> HttpResponse:
     rows = read.read(run_id, 0, int(request.GET.get("upto", "0")) or 200)
     body = (
         f"{_state(run_id)}<div id='run-card'><form><input id='comment' name='c'></form></div>"
-        f"<div id='timeline' data-run='{run_id}' data-socket='/rpc' "
+        f"<div id='earlier'></div><div id='timeline' data-run='{run_id}' data-socket='/rpc' "
         f"data-after='{rows[-1].seq if rows else 0}'><ol>{events.render_all(rows)}</ol></div>"
     )
     return _page(request, "Run", body)

@@ -31,6 +31,11 @@ def test_a_run_is_watched_without_reload(watched: Watched) -> None:
     page.get_by_role("link", name=re.compile("Show earlier events")).click()
     watched.rows(252)
     assert watched.seqs() == list(range(1, 253))
+
+    page.evaluate("scrollTo(0, 0)")
+    say(watched.run, 2)
+    page.get_by_role("button", name="3 new events").click()
+    expect(page.locator("li[data-seq='254']")).to_be_in_viewport()
     assert len(watched.sockets) == 1
     assert watched.errors == []
 
@@ -43,7 +48,7 @@ def test_state_card_and_inbox_follow_an_approval(watched: Watched) -> None:
     page.locator("#cancel-run").click()
     page.locator("#cancel-reason").fill("because")
     page.locator("h1").click()
-    ask(watched.run, 0)
+    ask(watched.run)
     expect(page.locator("#inbox-count")).to_have_text(re.compile(r"1$"))
     expect(page).to_have_title(re.compile(r"^\(1\) "))
     Run.objects.filter(pk=watched.run).update(state="running")
@@ -58,6 +63,6 @@ def test_other_tabs_and_other_pages_stay_connected(watched: Watched) -> None:
     Run.objects.filter(pk=watched.run).update(state="waiting")
     expect(watched.page.locator("#run-state")).to_have_class(re.compile("state-waiting"))
     watched.page.goto(f"{watched.server.url}/approvals/", wait_until="domcontentloaded")
-    ask(watched.run, 0)
+    ask(watched.run)
     expect(watched.page.locator("#inbox-count")).to_have_text(re.compile(r"1$"))
     assert watched.errors == []

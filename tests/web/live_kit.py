@@ -4,87 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.core.management import call_command
 from django.db import connections
 
+from runtime.core import canonical
 from runtime.journal import book, hub, kinds
 from runtime.journal.append import new_id
 from runtime.models import Approval, Run, Task, User
 from runtime.people import service
+from tests.web.factories import PUSH, STAGES
 
 HOST = "127.0.0.1:8031"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
-@contextmanager
-def using(folder: Path) -> Iterator[Path]:
-    """Point this process at another data folder, and back."""
-    database = connections["default"].settings_dict
-    before = settings.M31A.DATA_DIR, database["NAME"]
-    for name in ("keys", "blobs", "hints", "runs", "tmp"):
-        (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / "keys" / "secret").write_text(settings.SECRET_KEY)
-    connections.close_all()
-    settings.M31A.DATA_DIR, database["NAME"] = folder, str(folder / "m31a.sqlite3")
-    try:
-        yield folder
-    finally:
-        connections.close_all()
-        settings.M31A.DATA_DIR, database["NAME"] = before
-
-
-@pytest.fixture(scope="session")
-def migrated(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Path:
-    """A migrated database, made once; tests copy it."""
-    with django_db_blocker.unblock(), using(tmp_path_factory.mktemp("migrated")) as folder:
-        call_command("migrate", verbosity=0)
-        with connections["default"].cursor() as cursor:
-            cursor.execute("PRAGMA journal_mode=WAL")
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return folder / "m31a.sqlite3"
-
-
-@contextmanager
-def fresh(migrated: Path, blocker: Any) -> Iterator[Path]:
-    """A data folder with a copy of the database, on a path that is short enough for sockets."""
-    with (
-        tempfile.TemporaryDirectory(prefix="m31a-") as name,
-        blocker.unblock(),
-        using(Path(name)) as folder,
-    ):
-        shutil.copyfile(migrated, folder / "m31a.sqlite3")
-        yield folder
-
-
-@pytest.fixture
-def site(migrated: Path, django_db_blocker: Any) -> Iterator[Path]:
-    """A fresh data folder."""
-    with fresh(migrated, django_db_blocker) as folder:
-        yield folder
-
-
 @pytest_asyncio.fixture
-async def live(site: Path) -> AsyncIterator[Path]:
-    """A data folder whose hub, and whose connections in other threads, end with the test."""
-    await sync_to_async(connections.close_all)()
-    yield site
+async def live(site: None) -> AsyncIterator[Path]:
+    """The data folder. The hub, and connections in other threads, end with the test."""
+    yield settings.M31A.DATA_DIR
     await hub.close_here()
     await sync_to_async(connections.close_all)()
+
+
+async def elsewhere(work: Callable[..., Any], *args: Any) -> None:
+    """Do something in another thread, which leaves no connection open."""
+
+    def done() -> None:
+        try:
+            work(*args)
+        finally:
+            connections.close_all()
+
+    await asyncio.to_thread(done)
 
 
 def person(name: str, *roles: str) -> User:
@@ -151,33 +112,41 @@ def say(run: str, count: int = 1, text: str = "word", message: str = "m") -> Non
             )
 
 
-def ask(run: str, number: int) -> Approval:
+def ask(run: str) -> Approval:
     """A pending approval, for a task of its own."""
     now = datetime.now(UTC)
-    task = Task.objects.filter(run=run).get()
-    if number:
-        task = Task.objects.create(
-            id=f"T{number:025}",
-            run=task.run,
-            key=f"t{number}",
-            kind="k",
-            role="r",
-            state="waiting",
-            available_at=now,
-        )
+    task = Task.objects.create(
+        id=new_id(),
+        run_id=run,
+        key=new_id(),
+        kind="implementation",
+        role="implementer",
+        state="waiting",
+        available_at=now,
+    )
+    card = {
+        "sentence": "implementer wants to act",
+        "action": PUSH,
+        "reason": "a push leaves the worktree",
+        "rule": "defaults/git-push",
+        "stages": STAGES,
+        "risk": "medium",
+        "mode": "assisted",
+        "role": "implementer",
+    }
     return Approval.objects.create(
-        id=f"{number:026}",
-        run=task.run,
+        id=new_id(),
+        run_id=run,
         task=task,
-        action="a",
+        action=new_id(),
         action_kind="run_tool",
         decision="ASK",
-        rule="r",
-        risk="low",
-        key="k",
-        digest="d",
-        card="{}",
-        submitted_by="alice",
+        rule="defaults/git-push",
+        risk="medium",
+        key="0" * 64,
+        digest="1" * 64,
+        card=canonical.text(card),
+        submitted_by=task.run.submitted_by,
         requested_at=now,
         expires_at=now + timedelta(hours=1),
     )

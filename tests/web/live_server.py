@@ -1,4 +1,4 @@
-"""A real Daphne on loopback, over a real data folder. Stopped by pid, waited for."""
+"""A real Daphne on loopback, over this process's data folder. Stopped by pid, waited for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+from django.conf import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,15 +20,17 @@ ROOT = Path(__file__).resolve().parents[2]
 class Server:
     """The web process and its address."""
 
-    def __init__(self, folder: Path, urls: str, **limits: float) -> None:
+    def __init__(self, urls: str, **limits: float) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self._socket.getsockname()[1]
         self.host = f"127.0.0.1:{self.port}"
         self.url = f"http://{self.host}"
-        self._folder = folder
+        self._folder = settings.M31A.DATA_DIR
+        # The server reads the key from here; sessions of this process must be valid there.
+        (self._folder / "keys" / "secret").write_text(settings.SECRET_KEY)
         self._limits = limits
         self._urls = urls
-        self.log = folder / "daphne.log"
+        self.log = self._folder / "daphne.log"
         self.start()
 
     def start(self) -> None:
@@ -80,9 +83,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, urls: str = "m31a_site.urls", **limits: float) -> Iterator[Server]:
+def serving(urls: str = "m31a_site.urls", **limits: float) -> Iterator[Server]:
     """A server for the time of a test."""
-    server = Server(folder, urls, **limits)
+    server = Server(urls, **limits)
     try:
         yield server
     finally:

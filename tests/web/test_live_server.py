@@ -16,10 +16,10 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from runtime.models import User
-from tests.web.live_kit import live, make_run, migrated, person, say, session_for, site
+from tests.web.live_kit import live, make_run, person, say, session_for
 from tests.web.live_server import Server, serving
 
-__all__ = ["live", "migrated", "site"]
+__all__ = ["live"]
 
 
 def a_run() -> tuple[User, str, str]:
@@ -35,7 +35,7 @@ def hello(run: str) -> str:
 @pytest.mark.asyncio
 async def test_rows_pass_daphne_and_foreign_origins_do_not(live: Path) -> None:
     _, run, key = await sync_to_async(a_run)()
-    with serving(live) as server:
+    with serving() as server:
         cookie = {"Cookie": f"sessionid={key}"}
         address = f"ws://{server.host}/rpc"
         for origin in (None, "http://127.0.0.1:1", "https://evil.example"):
@@ -79,9 +79,9 @@ def stalled_socket(server: Server, key: str, run: str) -> socket.socket:
     return wire
 
 
-def test_a_browser_that_stops_reading_does_not_grow_the_server(site: Path) -> None:
+def test_a_browser_that_stops_reading_does_not_grow_the_server(site: None) -> None:
     _, run, key = a_run()
-    with serving(site, stall_seconds=3) as server:
+    with serving(stall_seconds=3) as server:
         # First to the end of the ring, so that what is measured is the browser alone.
         wire = stalled_socket(server, key, run)
         say(run, 2200, "x" * 900)

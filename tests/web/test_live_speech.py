@@ -18,16 +18,15 @@ from runtime.models import Approval, Delta, User
 from tests.web.live_kit import (
     Browser,
     ask,
+    elsewhere,
     live,
     make_run,
-    migrated,
     person,
     say,
     session_for,
-    site,
 )
 
-__all__ = ["live", "migrated", "site"]
+__all__ = ["live"]
 
 RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
@@ -42,7 +41,7 @@ def a_run() -> tuple[User, str, str]:
 
 
 def test_pieces_are_joined_for_fifty_milliseconds_and_numbered_from_one(
-    site: Path,
+    site: None,
 ) -> None:
     with deltas.DeltaWriter(RUN, "t", "m") as writer:
         for number in range(100):
@@ -55,7 +54,7 @@ def test_pieces_are_joined_for_fifty_milliseconds_and_numbered_from_one(
     assert 3 <= len(parts) <= 8
 
 
-def test_two_kilobytes_do_not_wait(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_kilobytes_do_not_wait(site: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deltas, "JOIN_SECONDS", 30)
     with deltas.DeltaWriter(RUN, "t", "m") as writer:
         writer.add("x" * 2048)
@@ -65,14 +64,14 @@ def test_two_kilobytes_do_not_wait(site: Path, monkeypatch: pytest.MonkeyPatch) 
         assert stored(RUN, "m") == "x" * 2048
 
 
-def test_a_tail_is_written_though_nothing_follows(site: Path) -> None:
+def test_a_tail_is_written_though_nothing_follows(site: None) -> None:
     with deltas.DeltaWriter(RUN, "t", "m") as writer:
         writer.add("tail")
         time.sleep(0.3)
         assert stored(RUN, "m") == "tail"
 
 
-def test_a_mebibyte_is_the_most_and_the_end_is_marked(site: Path) -> None:
+def test_a_mebibyte_is_the_most_and_the_end_is_marked(site: None) -> None:
     with deltas.DeltaWriter(RUN, "t", "m") as writer:
         for _ in range(300):
             writer.add("é" * 2048)
@@ -80,14 +79,14 @@ def test_a_mebibyte_is_the_most_and_the_end_is_marked(site: Path) -> None:
     assert text == "é" * (deltas.MOST_BYTES // 2) + deltas.CUT
 
 
-def test_characters_that_no_column_takes_are_replaced(site: Path) -> None:
+def test_characters_that_no_column_takes_are_replaced(site: None) -> None:
     with deltas.DeltaWriter(RUN, "t", "m") as writer:
         writer.add("a\0b\ud800c")
     assert stored(RUN, "m") == "a\ufffdb?c"
 
 
 def test_several_threads_and_writers_and_a_busy_journal_lose_no_piece(
-    site: Path,
+    site: None,
 ) -> None:
     alice = person("alice")
     run = make_run(alice)
@@ -119,7 +118,7 @@ def test_several_threads_and_writers_and_a_busy_journal_lose_no_piece(
 
 
 def test_a_write_that_fails_ends_the_preview_and_nothing_else(
-    site: Path, caplog: pytest.LogCaptureFixture
+    site: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     Delta.objects.create(run=RUN, task="t", message="m", part=1, text="taken")
     writer = deltas.DeltaWriter(RUN, "t", "m")
@@ -136,7 +135,7 @@ def _speak_and_exit(message: str) -> None:
         writer.add("from the child")
 
 
-def test_a_forked_worker_does_not_use_its_parents_connection(site: Path) -> None:
+def test_a_forked_worker_does_not_use_its_parents_connection(site: None) -> None:
     with deltas.DeltaWriter(RUN, "t", "m") as writer:
         writer.add("from the parent")
     child = multiprocessing.get_context("fork").Process(target=_speak_and_exit, args=["n"])
@@ -146,7 +145,7 @@ def test_a_forked_worker_does_not_use_its_parents_connection(site: Path) -> None
     assert (stored(RUN, "m"), stored(RUN, "n")) == ("from the parent", "from the child")
 
 
-def test_removal_takes_the_message_or_all_of_a_task(site: Path) -> None:
+def test_removal_takes_the_message_or_all_of_a_task(site: None) -> None:
     for task, message in (("t", "m"), ("t", "n"), ("u", "o"), ("u", "p")):
         with deltas.DeltaWriter(RUN, task, message) as writer:
             writer.add("x")
@@ -158,7 +157,7 @@ def test_removal_takes_the_message_or_all_of_a_task(site: Path) -> None:
     assert deltas.parts([RUN]) == {RUN: {}}
 
 
-def test_a_preview_costs_little(site: Path) -> None:
+def test_a_preview_costs_little(site: None) -> None:
     with deltas.DeltaWriter(RUN, "t", "warm") as writer:
         writer.add("x")
     start = time.perf_counter()
@@ -183,7 +182,7 @@ async def test_F47_a_reconnect_in_the_middle_of_a_text_yields_the_stored_text(
                 writer.add(word)
                 time.sleep(0.004)
 
-    speaker = asyncio.create_task(asyncio.to_thread(speak))
+    speaker = asyncio.create_task(elsewhere(speak))
     page = Browser(key)
     for _ in range(6):
         assert await page.open()
@@ -202,7 +201,7 @@ async def test_F47_a_reconnect_in_the_middle_of_a_text_yields_the_stored_text(
 
     await sync_to_async(say)(run, 1, whole, message="m")
     await page.until(lambda: page.rows == [1, 2])
-    await asyncio.to_thread(deltas.remove, run, "m")
+    await elsewhere(deltas.remove, run, "m")
     late = Browser(key)
     assert await late.open()
     await late.hello(run)
@@ -222,7 +221,7 @@ async def test_a_text_whose_message_is_complete_is_not_said_again(live: Path) ->
             writer.add("left behind by a crash")
         say(run, 1, "left behind by a crash", message="m")
 
-    await asyncio.to_thread(speak)
+    await elsewhere(speak)
     page = Browser(key)
     assert await page.open()
     await page.hello(run)
@@ -244,7 +243,7 @@ async def test_speech_too_waits_for_a_page_that_does_not_acknowledge(
             for _ in range(200):
                 writer.add("x" * 2048)
 
-    await asyncio.to_thread(speak)
+    await elsewhere(speak)
     page = Browser(key)
     assert await page.open()
     await page.hello(run)
@@ -271,10 +270,10 @@ async def test_every_page_is_told_how_many_questions_wait_for_its_reader(
         assert await page.open()
         await page.hello()
         await page.until(lambda page=page: page.inbox == 0)
-    await sync_to_async(ask)(run, 0)
+    await sync_to_async(ask)(run)
     await pages[0].until(lambda: pages[0].inbox == 1)
     await pages[1].until(lambda: pages[1].inbox == 1)
-    second = await sync_to_async(ask)(run, 1)
+    second = await sync_to_async(ask)(run)
     await pages[1].until(lambda: pages[1].inbox == 2)
     await sync_to_async(Approval.objects.filter(pk=second.pk).update)(state="denied")
     await pages[1].until(lambda: pages[1].inbox == 1)

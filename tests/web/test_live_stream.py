@@ -18,17 +18,16 @@ from runtime.live import frames
 from runtime.models import Run, User
 from tests.web.live_kit import (
     Browser,
+    elsewhere,
     live,
     log_of,
     make_run,
-    migrated,
     person,
     say,
     session_for,
-    site,
 )
 
-__all__ = ["live", "migrated", "site"]
+__all__ = ["live"]
 
 pytestmark = pytest.mark.asyncio
 
@@ -40,12 +39,9 @@ def a_run() -> tuple[User, str, str]:
 
 def write(run: str, total: int, at_once: int, pause: float) -> None:
     """A worker in a thread of its own."""
-    try:
-        for _ in range(total // at_once):
-            say(run, at_once)
-            time.sleep(pause)
-    finally:
-        connections.close_all()
+    for _ in range(total // at_once):
+        say(run, at_once)
+        time.sleep(pause)
 
 
 async def test_F46_twenty_drops_in_two_thousand_events_lose_and_double_nothing(
@@ -53,7 +49,7 @@ async def test_F46_twenty_drops_in_two_thousand_events_lose_and_double_nothing(
 ) -> None:
     monkeypatch.setattr(settings, "LIVE_HELLO_SECONDS", 0.0, raising=False)
     _, run, key = await sync_to_async(a_run)()
-    writer = asyncio.create_task(asyncio.to_thread(write, run, 2000, 5, 0.003))
+    writer = asyncio.create_task(elsewhere(write, run, 2000, 5, 0.003))
     page = Browser(key)
     dice = random.Random(46)
     for _ in range(20):
@@ -117,7 +113,7 @@ async def test_many_browsers_get_each_row_once_and_the_database_is_read_once_for
         await page.hello(run)
     await asyncio.gather(*(page.until(lambda page=page: page.rows == [1]) for page in pages))
     before = hub.here(frames.dress).looks
-    await asyncio.to_thread(write, run, 400, 4, 0.002)
+    await elsewhere(write, run, 400, 4, 0.002)
     await asyncio.gather(*(page.until(lambda page=page: len(page.rows) == 401) for page in pages))
     looks = hub.here(frames.dress).looks - before
     for page in pages:

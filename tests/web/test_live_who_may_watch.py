@@ -17,14 +17,12 @@ from tests.web.live_kit import (
     Browser,
     live,
     make_run,
-    migrated,
     person,
     say,
     session_for,
-    site,
 )
 
-__all__ = ["live", "migrated", "site"]
+__all__ = ["live"]
 
 pytestmark = pytest.mark.asyncio
 
