@@ -35,12 +35,22 @@ ENDING = ("cancelling",)
 class Row(NamedTuple):
     """A row of a projection that goes in with the events.
 
-    `seq_of` is the index of the event whose number the column `seq` gets.
+    `seq_of` is the index of the event whose number the column `seq` gets; a column `at` among
+    the values then gets its time.
     """
 
     model: type[models.Model]
     values: Mapping[str, Any]
     seq_of: int | None = None
+
+    def numbered(self, first: int, at: str) -> dict[str, Any]:
+        """The values, where the first of the events has this number and they have this time."""
+        values = dict(self.values)
+        if self.seq_of is not None:
+            values["seq"] = first + self.seq_of
+            if "at" in values:
+                values["at"] = at
+        return values
 
 
 class Change(NamedTuple):
@@ -82,20 +92,20 @@ def append(
     `StaleFence` where the claim no longer holds, and then nothing is written.
     """
     drafts = [draft(payload) for payload in payloads]
-    moment = clock.stamp(at or now())
+    at = at or now()
+    moment = clock.stamp(at)
     with atomic(durable=True):
         connection = connections[DEFAULT_DB_ALIAS]
         with connection.cursor() as cursor:
             cursor.execute(_lock(connection.alias), (by.run,))
-            seq, head = cursor.fetchone()
-            if not _prove(cursor, connection, by, task, held):
+            head = cursor.fetchone()
+            if head is None or not _prove(cursor, connection, by, task, held):
                 raise StaleFence("Another claim owns the task now.")
-            new = chain.rows(by, moment, seq, head, drafts)
+            seq, prev_hash = head
+            new = chain.rows(by, moment, seq, prev_hash, drafts)
             cursor.executemany(_insert(connection.alias, Event, COLUMNS), new)
-            for row in (*rows, *references(by, drafts, at or now())):
-                values = dict(row.values)
-                if row.seq_of is not None:
-                    values["seq"] = seq + 1 + row.seq_of
+            for row in (*rows, *references(by, drafts, at)):
+                values = row.numbered(seq + 1, moment)
                 cursor.execute(
                     _insert(connection.alias, row.model, tuple(values)),
                     _adapt_all(connection, row.model, values),
@@ -203,4 +213,3 @@ def _update(
     arguments = _adapt_all(connection, model, values) + _adapt_all(connection, model, where)
     cursor.execute(sql, arguments)
     return int(cursor.rowcount)
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from runtime import blobs
@@ -48,10 +49,17 @@ def moved(payload: dict[str, Any]) -> list[tuple[str, str, int]]:
     ]
 
 
-def whole(payload: dict[str, Any], kind: type[Payload] | None) -> dict[str, Any]:
-    """The payload with its moved fields brought back. Raises `Unavailable` where bytes are missing."""
+def whole(
+    payload: dict[str, Any], kind: type[Payload] | None, only: Collection[str] | None = None
+) -> dict[str, Any]:
+    """The payload with its moved fields (or `only` some) brought back.
+
+    Raises `Unavailable` where bytes are missing.
+    """
     result = dict(payload)
     for name, digest, _ in moved(payload):
+        if only is not None and name not in only:
+            continue
         data = blobs.get(digest)
         plain = kind is not None and _is_text(kind, name)
         result[name] = data.decode() if plain else canonical.decode(data)

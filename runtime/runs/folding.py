@@ -1,6 +1,6 @@
 """Every projection of a run, computed from its events alone. Pure.
 
-What the journal does not hold (renewals of leases, times of stored references) is not computed.
+What the journal does not hold (renewals of leases, when a task may be claimed) is not computed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from typing import Any
 from runtime.core import canonical
 from runtime.journal.draft import moved
 from runtime.journal.rows import EventRow
-from runtime.workflow.states import run_state
+from runtime.workflow.states import LEASED, run_state
 
 Fields = dict[str, Any]
+ArtifactKey = tuple[str, str, str]
+"""Action, SHA-256, name."""
 
 
 @dataclass
 class Projections:
-    """Rows by id; traces and decisions by event number, artifacts as a set of facts."""
+    """Rows by id; traces and decisions by event number, artifacts by what makes them one."""
 
     run: Fields = field(default_factory=dict)
     tasks: dict[str, Fields] = field(default_factory=dict)
@@ -27,18 +29,29 @@ class Projections:
     grants: dict[str, Fields] = field(default_factory=dict)
     traces: dict[int, Fields] = field(default_factory=dict)
     decisions: dict[int, Fields] = field(default_factory=dict)
-    artifacts: set[tuple[str, str, str, str, int]] = field(default_factory=set)
-    """Action, SHA-256, name, kind, size in bytes."""
+    artifacts: dict[ArtifactKey, Fields] = field(default_factory=dict)
 
 
-def fold(events: Iterable[EventRow]) -> Projections:
-    """The projections after events, each with its payload whole where `card` was moved out."""
+class Unfoldable(ValueError):
+    """An event does not say what its kind should; the text names it."""
+
+
+def fold(events: Iterable[tuple[EventRow, EventRow]]) -> Projections:
+    """The projections after events, each given as it is stored and with its payload whole.
+
+    Raises `Unfoldable`.
+    """
     made = Projections()
-    for event in events:
+    for stored, event in events:
         rule = _RULES.get(event.type)
-        if rule is not None:
-            rule(made, event)
-        _references(made, event)
+        try:
+            if rule is not None:
+                rule(made, event)
+            _references(made, stored, event)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Unfoldable(
+                f"event {event.seq} ({event.type}) cannot be followed: {error!r}"
+            ) from error
         made.run["event_seq"], made.run["head_hash"] = event.seq, event.hash
     if made.tasks and made.run.get("state") in (None, "running", "waiting", "planning"):
         made.run["state"] = str(
@@ -51,14 +64,22 @@ def fold(events: Iterable[EventRow]) -> Projections:
     return made
 
 
-def _references(made: Projections, event: EventRow) -> None:
+def _references(made: Projections, stored: EventRow, event: EventRow) -> None:
     action = str(event.payload.get("action", ""))
-    for name, digest, size in moved(event.payload):
-        made.artifacts.add((action, digest, f"{event.type} {name}", "event", size))
-    facts = event.payload.get("artifacts", [])
     left = event.payload.get("left")
-    for fact in [*(facts if isinstance(facts, list) else []), *([left] if left else [])]:
-        made.artifacts.add((action, fact["sha256"], fact["name"], fact["kind"], fact["size"]))
+    facts = [
+        *event.payload.get("artifacts", []),
+        *([left] if left else []),
+        *(
+            {"sha256": digest, "name": f"{event.type} {name}", "kind": "event", "size": size}
+            for name, digest, size in moved(stored.payload)
+        ),
+    ]
+    for fact in facts:
+        made.artifacts.setdefault(
+            (action, fact["sha256"], fact["name"]),
+            {"task": event.task, "kind": fact["kind"], "size": fact["size"], "at": event.at},
+        )
 
 
 def _submitted(made: Projections, event: EventRow) -> None:
@@ -102,15 +123,27 @@ def _submitted(made: Projections, event: EventRow) -> None:
             "fresh_attempt": True,
             "crashes": 0,
             "steps": 0,
-            "owner": "",
+            "objective": p["objective"],
+            "priority": 0,
+            "write_paths": [],
+            "lease_owner": "",
         }
 
 
 def _moves(state: str, **more: Any) -> Callable[[Projections, EventRow], None]:
+    values = {"lease_owner": "", **more} if state not in LEASED else more
+
     def rule(made: Projections, event: EventRow) -> None:
-        made.tasks[str(event.task)].update(state=state, **more)
+        made.tasks[str(event.task)].update(state=state, **values)
 
     return rule
+
+
+def _ready(made: Projections, event: EventRow) -> None:
+    task = made.tasks[str(event.task)]
+    task.update(state="ready", lease_owner="")
+    if event.payload["why"] == "lease_lost":
+        task.update(fresh_attempt=True)
 
 
 def _claimed(made: Projections, event: EventRow) -> None:
@@ -119,16 +152,18 @@ def _claimed(made: Projections, event: EventRow) -> None:
         attempt=event.attempt,
         fence=event.fence,
         fresh_attempt=False,
-        owner=event.payload["owner"],
+        lease_owner=event.payload["owner"],
     )
 
 
 def _lease_expired(made: Projections, event: EventRow) -> None:
-    made.tasks[str(event.task)].update(crashes=event.payload["crashes"], fresh_attempt=True)
+    made.tasks[str(event.task)].update(crashes=event.payload["crashes"])
 
 
 def _task_failed(made: Projections, event: EventRow) -> None:
-    made.tasks[str(event.task)].update(state="failed", reason=event.payload["reason"])
+    made.tasks[str(event.task)].update(
+        state="failed", reason=event.payload["reason"], lease_owner=""
+    )
 
 
 def _task_retried(made: Projections, event: EventRow) -> None:
@@ -227,7 +262,15 @@ def _granted(made: Projections, event: EventRow) -> None:
         "granted_by": event.actor.removeprefix("user:"),
         "granted_at": event.at,
         "expires_at": p.get("expires_at"),
+        "revoked_at": None,
+        "revoked_by": None,
     }
+
+
+def _revoked(made: Projections, event: EventRow) -> None:
+    made.grants[event.payload["grant"]].update(
+        revoked_at=event.at, revoked_by=event.actor.removeprefix("user:")
+    )
 
 
 def _decided(made: Projections, event: EventRow) -> None:
@@ -235,6 +278,7 @@ def _decided(made: Projections, event: EventRow) -> None:
     made.decisions[event.seq] = {
         **{name: event.payload[name] for name in copied},
         "task": event.task,
+        "at": event.at,
     }
 
 
@@ -257,7 +301,7 @@ _RULES: dict[str, Callable[[Projections, EventRow], None]] = {
     "run.succeeded": _ended("succeeded"),
     "run.failed": _ended("failed"),
     "run.cancelled": _ended("cancelled"),
-    "task.ready": _moves("ready"),
+    "task.ready": _ready,
     "task.claimed": _claimed,
     "task.released": _moves("ready", fresh_attempt=False),
     "task.waiting": _moves("waiting", fresh_attempt=False),
@@ -277,6 +321,7 @@ _RULES: dict[str, Callable[[Projections, EventRow], None]] = {
     "approval.superseded": _left("superseded"),
     "approval.consumed": _consumed,
     "grant.created": _granted,
+    "grant.revoked": _revoked,
     "policy.decided": _decided,
     "action.completed": _completed,
 }

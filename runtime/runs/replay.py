@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from django.db import models
+from django.db.transaction import atomic
 
 from runtime.core import canonical, clock
-from runtime.core.errors import NotFound
+from runtime.core.errors import M31AError, NotFound, Refused
+from runtime.journal import verify
 from runtime.journal.book import open_run
 from runtime.journal.draft import whole
 from runtime.journal.kinds import REGISTRY
@@ -18,6 +20,7 @@ from runtime.journal.rows import EventRow
 from runtime.models import (
     Approval,
     Artifact,
+    Dependency,
     Event,
     Grant,
     PolicyDecision,
@@ -27,34 +30,57 @@ from runtime.models import (
     Workspace,
 )
 
-from .folding import Fields, Projections, fold
+from .folding import Fields, Projections, Unfoldable, fold
 
-_WHOLE = frozenset({"run.submitted", "approval.approved", "approval.denied"})
+NEEDED: Mapping[str, Collection[str]] = {
+    "run.submitted": {"objective", "artifacts"},
+    "approval.requested": {"card"},
+    "approval.approved": {"comment"},
+    "approval.denied": {"comment"},
+    "action.completed": {"artifacts"},
+    "finish.refused": {"artifacts"},
+}
+"""Fields that projections hold, and that may lie in artifacts."""
+TIMES = {"at": "created_at"}
 
 
 def runs() -> list[str]:
-    """Every run that has events, oldest first; the system's chain left out."""
-    found = Event.objects.filter(seq=1).exclude(run="system").order_by("id")
-    return list(found.values_list("run", flat=True))
+    """Every run that has a row or an event, oldest first; the system's chain left out."""
+    found = {*Run.objects.values_list("pk", flat=True)}
+    found.update(Event.objects.values_list("run", flat=True).distinct().order_by())
+    return sorted(found - {"system"})
 
 
 def expected(run: str) -> Projections:
-    """What the events of a run say. Raises `NotFound` where there are none."""
-    events = list(map(_whole, every(run)))
+    """What the events of a run say. Raises `NotFound` where there are none, `Unfoldable`, and
+    `Unavailable` where moved fields are missing."""
+    events = list(every(run))
     if not events:
         raise NotFound(f"There is no run {run}.", remedy="`m31a status` lists the runs.")
-    return fold(events)
+    return fold((event, _whole(event)) for event in events)
 
 
 def _whole(event: EventRow) -> EventRow:
-    if event.type in _WHOLE:
-        return event._replace(payload=whole(event.payload, REGISTRY[event.type]))
-    return event
+    if event.type not in NEEDED:
+        return event
+    payload = whole(event.payload, REGISTRY[event.type], NEEDED[event.type])
+    return event._replace(payload=payload)
 
 
 def check(run: str) -> str:
-    """The first difference between the journal and the tables, or nothing. Only reads."""
-    return next(iter(_differences(run, expected(run))), "")
+    """The first difference between the journal and the tables, or nothing. Only reads.
+
+    Raises `NotFound` where there is neither.
+    """
+    try:
+        want = expected(run)
+    except NotFound:
+        if run == "system" or not Run.objects.filter(pk=run).exists():
+            raise
+        return f"run {run}: no event made this row"
+    except (Unfoldable, M31AError) as error:
+        return f"run {run}: {error}"
+    return next(iter(_differences(run, want)), "")
 
 
 def _differences(run: str, want: Projections) -> Iterator[str]:
@@ -66,26 +92,36 @@ def _differences(run: str, want: Projections) -> Iterator[str]:
         Workspace.objects.filter(pk=row["workspace_id"]).values_list("name", flat=True).first()
     )
     yield from _compare(f"run {run}", want.run, row)
-    yield from _table("task", want.tasks, Task, "id", run, skip={"owner"})
+    yield from _table("task", want.tasks, Task, "id", run)
     yield from _table("approval", _cards(want.approvals), Approval, "id", run)
     yield from _table("grant", want.grants, Grant, "id", run, join="approval__run")
     yield from _table("trace", want.traces, Trace, "seq", run)
     yield from _table("policy decision", want.decisions, PolicyDecision, "seq", run)
-    facts = Artifact.objects.filter(run=run).exclude(kind="script")
-    have = set(facts.values_list("action", "sha256", "name", "kind", "size"))
-    for fact in sorted(want.artifacts - have):
-        yield f"artifact {fact[1]} ({fact[2]}): its reference is missing"
-    for fact in sorted(have - want.artifacts):
-        yield f"artifact {fact[1]} ({fact[2]}): no event refers to it"
+    yield from _artifacts(want, run)
+
+
+def _artifacts(want: Projections, run: str) -> Iterator[str]:
+    """References have no id in the journal; when they were stored is no part of it."""
+    rows: dict[Any, Any] = {
+        (row["action"], row["sha256"], row["name"]): row
+        for row in Artifact.objects.filter(run=run).values()
+    }
+    for key, fields in want.artifacts.items():
+        what = f"artifact {key[1]} ({key[2]})"
+        if key not in rows:
+            yield f"{what}: its reference is missing"
+            continue
+        yield from _compare(what, {k: v for k, v in fields.items() if k != "at"}, rows[key])
+    for key in rows.keys() - want.artifacts.keys():
+        yield f"artifact {key[1]} ({key[2]}): no event refers to it"
 
 
 def _cards(approvals: dict[str, Fields]) -> dict[str, Fields]:
-    """Cards as their rows hold them: text, whole."""
-    result = {}
-    for name, fields in approvals.items():
-        card = whole({"card": fields["card"]}, None)["card"]
-        result[name] = {**fields, "card": canonical.text(card)}
-    return result
+    """Cards as their rows hold them: as text."""
+    return {
+        name: {**fields, "card": canonical.text(fields["card"])}
+        for name, fields in approvals.items()
+    }
 
 
 def _table(
@@ -96,26 +132,20 @@ def _table(
     run: str,
     *,
     join: str = "run",
-    skip: Iterable[str] = (),
 ) -> Iterator[str]:
     rows = {row[key]: row for row in model._default_manager.filter(**{join: run}).values()}
     for ident, fields in want.items():
         if ident not in rows:
             yield f"{name} {ident}: its row is missing"
             continue
-        left_out = set(skip)
-        yield from _compare(
-            f"{name} {ident}",
-            {k: v for k, v in fields.items() if k not in left_out},
-            rows[ident],
-        )
+        yield from _compare(f"{name} {ident}", fields, rows[ident])
     for ident in rows.keys() - want.keys():
         yield f"{name} {ident}: no event made this row"
 
 
 def _compare(what: str, want: Fields, row: Fields) -> Iterator[str]:
     for name, value in want.items():
-        found = row.get(name, row.get(f"{name}_id"))
+        found = row[name] if name in row else row[f"{name}_id"]
         if isinstance(found, datetime):
             found = clock.stamp(found.astimezone(UTC))
         if found != value:
@@ -123,19 +153,30 @@ def _compare(what: str, want: Fields, row: Fields) -> Iterator[str]:
 
 
 def rebuild(run: str) -> None:
-    """Write every projection of a run anew from its events. Raises `NotFound`.
+    """Write every projection of a run anew from its events.
 
     A task that was held comes back with a lease that has run out, so that it is taken back.
+    Raises `NotFound`, and `Refused` where the chain is broken: it must not look whole after.
     """
-    want = expected(run)
-    _restore_run(run, want)
+    known = Run.objects.filter(pk=run).exists()
+    found = verify.verify(run) if known else verify.verify_events(run)
+    if not found["ok"]:
+        raise Refused(
+            f"The chain of run {run} is broken: {found['reason']}.",
+            remedy="Restore the journal from a backup; a broken one is not built upon.",
+        )
+    if not known:
+        _create_run(run)
     with open_run(run) as book:
+        want = _expected_or_refused(run)
+        Run.objects.filter(pk=run).update(**_run_fields(want))
+        edges = list(Dependency.objects.filter(child__run=run))
         Grant.objects.filter(approval__run=run).delete()
-        for model in (Approval, Trace, PolicyDecision):
+        for model in (Approval, Trace, PolicyDecision, Artifact):
             model._default_manager.filter(run=run).delete()
-        Artifact.objects.filter(run=run).exclude(kind="script").delete()
         for ident, fields in want.tasks.items():
             _restore_task(run, ident, dict(fields), book.at)
+        Dependency.objects.bulk_create(edges, ignore_conflicts=True)
         for ident, fields in _cards(want.approvals).items():
             _insert(Approval, {"id": ident, "run": run, **fields})
         for ident, fields in want.grants.items():
@@ -143,47 +184,45 @@ def rebuild(run: str) -> None:
         for seq, fields in want.traces.items():
             _insert(Trace, {"run": run, "seq": seq, **fields})
         for seq, fields in want.decisions.items():
-            at = Event.objects.values_list("at", flat=True).get(run=run, seq=seq)
-            _insert(PolicyDecision, {"run": run, "seq": seq, "at": at, **fields})
-        for action, digest, name, kind, size in sorted(want.artifacts):
-            Artifact.objects.create(
-                run_id=run,
-                action=action,
-                sha256=digest,
-                name=name,
-                kind=kind,
-                size=size,
-                created_at=book.at,
-            )
+            _insert(PolicyDecision, {"run": run, "seq": seq, **fields})
+        for (action, digest, name), fields in want.artifacts.items():
+            key = {"run": run, "action": action, "sha256": digest, "name": name}
+            _insert(Artifact, {**key, **{TIMES.get(k, k): v for k, v in fields.items()}})
 
 
-def _restore_run(run: str, want: Projections) -> None:
+def _expected_or_refused(run: str) -> Projections:
+    try:
+        return expected(run)
+    except Unfoldable as error:
+        raise Refused(f"The tables of run {run} cannot be made: {error}.") from error
+
+
+def _run_fields(want: Projections) -> Fields:
     fields = dict(want.run)
     workspace = Workspace.objects.filter(name=fields.pop("workspace")).first()
     for name in ("created_at", "ended_at"):
         fields[name] = _moment(fields[name])
-    Run.objects.update_or_create(pk=run, defaults={**fields, "workspace": workspace})
+    return {**fields, "workspace": workspace}
+
+
+def _create_run(run: str) -> None:
+    """The row of a run of which only the events are left. Nobody can write to it until then."""
+    with atomic(durable=True):
+        Run.objects.create(pk=run, **_run_fields(_expected_or_refused(run)))
 
 
 def _restore_task(run: str, ident: str, fields: Fields, now: datetime) -> None:
     held = fields["state"] in ("running", "cancelling")
-    owner = fields.pop("owner")
-    values = {
-        **fields,
-        "objective": Run.objects.values_list("objective", flat=True).get(pk=run),
-        "lease_owner": owner if held else "",
-        "lease_expires_at": now if held else None,
-    }
-    known = Task.objects.filter(pk=ident)
-    if not known.exists():
-        Task.objects.create(id=ident, run_id=run, available_at=now, **values)
+    values = {**fields, "lease_expires_at": now if held else None}
+    known = Task.objects.filter(pk=ident).first()
+    if known is not None and known.state == values["state"]:
+        Task.objects.filter(pk=ident).update(**values)
         return
-    state = values.pop("state")
-    if known.values_list("state", flat=True).get() != state:
+    if known is not None:
+        # No trigger lets a row move as a correction would; its place is taken by a new one.
         known.delete()
-        Task.objects.create(id=ident, run_id=run, available_at=now, state=state, **values)
-        return
-    known.update(**values)
+    at = now if known is None else known.available_at
+    Task.objects.create(id=ident, run_id=run, available_at=at, **values)
 
 
 def _insert(model: type[models.Model], fields: Fields) -> None:

@@ -182,7 +182,9 @@ def _warnings(workspace: Workspace, uncommitted: int, left_out: list[str]) -> tu
             "it starts from the last commit."
         )
     if left_out:
-        warnings.append(f"Left out, for they are nested repositories or no plain files: {', '.join(left_out[:10])}.")
+        warnings.append(
+            f"Left out, for they are nested repositories or no plain files: {', '.join(left_out[:10])}."
+        )
     if not workspace.verify:
         warnings.append(
             "No verification is configured: a run that changes something cannot finish."
@@ -232,6 +234,7 @@ def _write(
             left_out=left_out,
             tasks=[{"task": task_id, "key": task.key, "kind": task.kind, "role": task.role}],
             warnings=list(warnings),
+            artifacts=[script.payload()] if script is not None else [],
         )
         book.append(submitted, actor=actor)
         book.append(TaskReady(why="submitted"), actor=actor, task=task_id)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from runtime.journal.kind import Payload
 
 
 class RunSubmitted(Payload):
-    """Somebody handed over an objective; its tasks exist from here on."""
+    """Somebody handed over an objective; its tasks exist from here on.
+
+    `artifacts` are the references that it brings: the script of a scripted provider.
+    """
 
     type = "run.submitted"
     bulky = ("objective", "verification", "left_out", "warnings")
@@ -32,3 +37,4 @@ class RunSubmitted(Payload):
     left_out: list[str] = Field(default_factory=list)
     tasks: list[dict[str, str]]
     warnings: list[str] = Field(default_factory=list)
+    artifacts: list[dict[str, Any]] = Field(default_factory=list)
