@@ -10,7 +10,6 @@ from runtime.journal.kinds import ActionCompleted, ActionRefused, ActionStarted,
 from .session import Session
 from .state import State
 
-
 OPEN_DEBT = (
     "Verification debt: something changed since the last verification passed; run verify first."
 )
