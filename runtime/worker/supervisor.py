@@ -7,7 +7,7 @@ In order:
 4. start the children, wait for `/healthz`, print a sign-in link;
 5. watch: start again what died, kill a cluster that hangs, until a signal;
 6. stop: ask the workers to end at the next step, everything else at once, and after
-   four seconds kill what is left.
+   three and a half seconds kill what is left.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.25
 READY_SECONDS = 60.0
-STOP_SECONDS = 4.0
+STOP_SECONDS = 3.5
 CLUSTER_GRACE_SECONDS = 10.0
 """How long a cluster that hangs may take to end before it is killed."""
 
@@ -86,7 +86,8 @@ class Supervisor:
     def _listen_for_signals(self) -> None:
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._note)
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup sets it
+                signal.signal(number, self._note)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._signals += 1

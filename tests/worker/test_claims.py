@@ -7,7 +7,7 @@ import signal
 
 import psutil
 
-from tests.worker.installation import Event, Installation, until
+from tests.worker.installation import Event, Installation, alive, until
 
 FINISH = {"kind": "finish", "summary": "done"}
 SLOW = {"kind": "list_files", "delay_ms": 4000}
@@ -63,3 +63,32 @@ def test_R2_a_killed_worker_is_noticed_at_once_and_its_task_tried_again(
     assert (first.attempt, second.attempt) == (1, 2)
     until(lambda: installation.state(run) == "succeeded")
     assert [event.type for event in installation.events(run)].count("task.lease_expired") == 1
+
+
+def test_a_stop_in_the_middle_of_a_command_leaves_nothing_of_it(
+    installation: Installation,
+) -> None:
+    installation.start()
+    installation.workspace()
+    command = {"kind": "run_tool", "program": "sleep", "args": ["8642"]}
+    run = installation.submit(command, FINISH)
+    until(lambda: installation.events(run)[-1].type == "action.started")
+    sleeping = until(lambda: [p for p in psutil.process_iter() if _sleeps(p)])
+    before = [*installation.processes(), *sleeping]
+    code, seconds = installation.stop()
+    assert code == 0 and seconds < 5
+    until(lambda: not alive(before), 2)
+    # Nothing was done twice in silence: the next holder says that it does not know.
+    installation.start()
+    until(lambda: len(claimed(installation, run)) == 2)
+    until(lambda: installation.state(run) != "running")
+    assert "action.outcome_unknown" in [event.type for event in installation.events(run)] or [
+        event.payload for event in installation.events(run) if event.type == "action.completed"
+    ]
+
+
+def _sleeps(process: psutil.Process) -> bool:
+    try:
+        return process.cmdline() == ["sleep", "8642"]
+    except psutil.Error:
+        return False
