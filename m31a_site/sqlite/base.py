@@ -22,7 +22,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     _inside: bool = False
 
     def _enter(self) -> None:
-        if self._inside:
+        if self._inside or self.is_in_memory_db():
             return
         if self._gate is None:
             name = str(self.settings_dict["NAME"])
