@@ -142,7 +142,7 @@ def test_an_edit_shows_its_diff_on_the_card(cast):
     told = play(cast.alice, [EDIT, VERIFY, FINISH], mode="safe")
     card = approvals.card(told.pending)
     assert "-first line" in card["diff"] and "+changed" in card["diff"]
-    assert [row[0] for row in card["stages"]][0] == "intake" and len(card["stages"]) == 11
+    assert card["stages"][0][0] == "intake" and len(card["stages"]) == 11
     answer(told, cast.bob)
     told.work()
     assert told.state == "succeeded"
