@@ -21,6 +21,10 @@ from m31a_site import data
 from runtime.journal import append
 
 
+CONFIG = dict(settings.DATABASES["default"])
+"""The product's own configuration; `use` changes the settings, so it is kept from before."""
+
+
 class Template(Protocol):
     """Something that can be had fresh again and again."""
 
@@ -44,7 +48,7 @@ class Sqlite:
 
     def __init__(self) -> None:
         data.prepare(settings.M31A.DATA_DIR)
-        self._config = dict(settings.DATABASES["default"])
+        self._config = dict(CONFIG)
         self._path = Path(str(self._config["NAME"]))
         self._template = self._path.with_suffix(".template")
         use(self._config)

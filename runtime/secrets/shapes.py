@@ -24,17 +24,17 @@ def _shape(name: str, marker: str, pattern: str, flags: int = 0) -> Shape:
 
 
 SHAPES: tuple[Shape, ...] = (
-    _shape("github-token", "gh", r"\bgh[pousr]_[A-Za-z0-9]{30,255}"),
-    _shape("github-token", "github_pat_", r"\bgithub_pat_[A-Za-z0-9_]{30,255}"),
-    _shape("gitlab-token", "glpat-", r"\bglpat-[A-Za-z0-9_\-.]{16,255}"),
+    _shape("github-token", "gh", r"gh[pousr]_(?:(?!gh[pousr]_)[A-Za-z0-9]){30,255}"),
+    _shape("github-token", "github_pat_", r"github_pat_[A-Za-z0-9_]{30,255}"),
+    _shape("gitlab-token", "glpat-", r"glpat-[A-Za-z0-9_\-.]{16,255}"),
     _shape("model-key", "sk-", r"\bsk-[A-Za-z0-9_\-]{20,255}"),
-    _shape("google-key", "aiza", r"\bAIza[A-Za-z0-9_\-]{30,60}"),
+    _shape("google-key", "aiza", r"AIza[A-Za-z0-9_\-]{30,60}"),
     _shape("aws-key-id", "a", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-    _shape("slack-token", "xox", r"\bxox[abeprs]-[A-Za-z0-9\-]{10,255}"),
-    _shape("stripe-key", "_live_", r"\b[rs]k_live_[A-Za-z0-9]{16,255}"),
-    _shape("package-token", "pypi-", r"\bpypi-[A-Za-z0-9_\-]{40,1024}"),
-    _shape("package-token", "npm_", r"\bnpm_[A-Za-z0-9]{30,255}"),
-    _shape("hub-token", "hf_", r"\bhf_[A-Za-z0-9]{30,255}"),
+    _shape("slack-token", "xox", r"xox[abeprs]-[A-Za-z0-9\-]{10,255}"),
+    _shape("stripe-key", "_live_", r"[rs]k_live_[A-Za-z0-9]{16,255}"),
+    _shape("package-token", "pypi-", r"pypi-[A-Za-z0-9_\-]{40,1024}"),
+    _shape("package-token", "npm_", r"npm_[A-Za-z0-9]{30,255}"),
+    _shape("hub-token", "hf_", r"hf_[A-Za-z0-9]{30,255}"),
     _shape("jwt", "eyj", r"\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}"),
     _shape(
         "private-key",

@@ -39,6 +39,12 @@ def test_F55_a_credential_of_a_known_shape_is_replaced_by_its_name(name, around)
     assert shown == around.format(f"[redacted:{name}]")
 
 
+@pytest.mark.parametrize("around", ["x{}", "_{}", "{}x_{}", "TOKEN{}"])
+def test_F55_a_credential_is_found_where_it_is_glued_to_a_word(around):
+    assert GITHUB[:12] not in plain.text(around.replace("{}", GITHUB))
+    assert GITHUB[:12] not in plain.text(GITHUB * 3)
+
+
 @pytest.mark.parametrize(
     ("text", "secret"),
     [
