@@ -7,7 +7,7 @@ import os
 import secrets
 from pathlib import Path
 
-FOLDERS = ("keys", "blobs", "hints", "runs", "tmp")
+FOLDERS = ("keys", "blobs", "hints", "runs", "static", "tmp")
 
 
 class DataFolderError(Exception):

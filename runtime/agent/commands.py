@@ -9,6 +9,7 @@ from runtime import artifacts
 from runtime.core.actions import GitCommit, GitPush, RunShell, RunTool
 from runtime.core.commands import Command, Exec, Shell
 from runtime.core.errors import BadInput, Refused
+from runtime.journal.kinds import ActionOutcomeUnknown
 from runtime.policy.authorised import Authorised
 from runtime.sandbox import Result
 from runtime.workspaces import verbs
@@ -64,9 +65,11 @@ def _run(
     timeout: int | None,
 ) -> Outcome:
     try:
-        result = session.cage.run(command, timeout=timeout, cancel=session.cancel, keep=KEEP)
+        result = session.cage.run(command, timeout=timeout, cancel=session.interrupt, keep=KEEP)
     except BadInput as error:
         raise Refused(error.message, remedy=error.remedy) from error
+    if stopped(session, result):
+        return unknown(pending)
     outcome = observed(session, pending, program, count, result)
     try:
         if moved := take_if_touched(session, pending.action):
@@ -98,6 +101,22 @@ def observed(
         trace=trace_of(program, count, result),
         artifacts=kept,
     )
+
+
+def stopped(session: Session, result: Result) -> bool:
+    """Whether the worker's own end cut the command short, not a wish to cancel the run."""
+    return result.cancelled and not session.cancel.is_set()
+
+
+def unknown(pending: Pending) -> Outcome:
+    """A command that the worker's end cut short: it is not repeated, and the model is told."""
+    event = ActionOutcomeUnknown(
+        action=pending.action,
+        kind=pending.kind,
+        reason="The outcome is unknown: the worker was stopped while it ran. "
+        "Look before you repeat it.",
+    )
+    return Outcome(False, event.reason, instead=event)
 
 
 def standing(result: Result) -> str:

@@ -36,6 +36,8 @@ class Delivery:
     debt: bool = False
     events: list[Payload] = field(default_factory=list)
     kept: list[ArtifactFact] = field(default_factory=list)
+    stopped: bool = False
+    """The worker's own end cut it short: the next holder does it again from the start."""
 
 
 def deliver(session: Session, pending: Pending, action: Finish) -> Delivery:
@@ -57,6 +59,8 @@ def deliver(session: Session, pending: Pending, action: Finish) -> Delivery:
     if not session.state.changed:
         return Delivery()
     evidence = _prove(session)
+    if evidence.stopped:
+        return Delivery(stopped=True)
     if evidence.reason:
         failed = VerificationFailed(
             action=pending.action,

@@ -164,7 +164,7 @@ def _ask(session: Session, pending: Pending, action: AskHuman) -> None:
 
 def _finish(session: Session, pending: Pending, action: Finish) -> bool:
     delivery = delivering.deliver(session, pending, action)
-    if session.cancel.is_set():
+    if session.cancel.is_set() or delivery.stopped:
         return True
     rows = artifact_rows(session, pending.action, delivery.kept)
     if delivery.refusal:

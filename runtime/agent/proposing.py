@@ -48,7 +48,7 @@ def ask_model(session: Session) -> Pending | None:
             ordinal=session.state.answers,
             task_key=session.state.task_key,
             on_text=lambda text: writer.add(unsaid.feed(text)),
-            cancel=session.cancel,
+            cancel=session.interrupt,
             timeout=settings.M31A.MODEL_SECONDS,
             max_bytes=settings.M31A.MODEL_BYTES,
         )

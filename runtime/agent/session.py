@@ -31,6 +31,7 @@ from runtime.workspaces.editor import Editor
 from runtime.workspaces.space import RunSpace
 
 from . import state as states
+from .interrupt import AnyOf
 from .prompt import PromptMaker
 from .state import Pending, State
 
@@ -60,6 +61,7 @@ class Session:
         lost: threading.Event,
     ) -> None:
         self.claim, self.stop, self.cancel, self.lost = claim, stop, cancel, lost
+        self.interrupt = AnyOf(cancel, stop, lost)
         self.task = Task.objects.select_related("run__workspace").get(pk=claim.task)
         self.run: Run = self.task.run
         if self.run.workspace is None:

@@ -13,7 +13,7 @@ from runtime.journal.kinds import CheckpointCreated, VerificationFailed, Verific
 from runtime.policy.authorised import by_operator
 from runtime.sandbox import Cage
 
-from .commands import KEEP, standing
+from .commands import KEEP, standing, stopped, unknown
 from .outcome import Outcome, bounded
 from .session import Session
 from .state import Pending
@@ -30,6 +30,8 @@ class Evidence(NamedTuple):
     text: str
     reason: str
     outputs: list[ArtifactFact]
+    stopped: bool = False
+    """The worker's own end cut it short."""
 
 
 class Aftermath(NamedTuple):
@@ -52,6 +54,8 @@ def verify(session: Session, pending: Pending) -> Outcome:
     tree = session.state.tree
     session.space.renew_links()
     evidence = run_all(session, session.cage)
+    if evidence.stopped:
+        return unknown(pending)
     after = _look_after(session, pending, tree)
     reason = evidence.reason
     if after.touched and not reason:
@@ -88,10 +92,10 @@ def run_all(session: Session, cage: Cage) -> Evidence:
     commands: list[dict[str, Any]] = []
     texts: list[str] = []
     outputs: list[ArtifactFact] = []
-    reason = ""
+    reason, cut_short = "", False
     for argv in session.state.verification:
         command = by_operator(Exec(argv[0], tuple(argv[1:])), "verification")
-        result = cage.run(command, cancel=session.cancel, keep=KEEP)
+        result = cage.run(command, cancel=session.interrupt, keep=KEEP)
         output = result.text("stdout") + result.text("stderr")
         shown, _ = bounded(output, PER_COMMAND)
         texts.append(f"$ {' '.join(argv)}\n{standing(result)}\n{shown}")
@@ -111,8 +115,9 @@ def run_all(session: Session, cage: Cage) -> Evidence:
         commands.append(entry)
         if not result.ok:
             reason = f"`{' '.join(argv)}`: {standing(result)}"
+            cut_short = stopped(session, result)
             break
-    return Evidence(commands, "\n".join(texts), reason, outputs)
+    return Evidence(commands, "\n".join(texts), reason, outputs, cut_short)
 
 
 def _look_after(session: Session, pending: Pending, tree: str) -> Aftermath:

@@ -42,7 +42,17 @@ else:  # started as a file in isolated mode, where only the standard library is 
     del sys.path[0]
 
 # The numbers under which bubblewrap finds its descriptors; everything else stands above them.
-OPTIONS = (b"--args", b"6", b"--json-status-fd", b"3", b"--block-fd", b"4", b"--seccomp", b"5", b"--")
+OPTIONS = (
+    b"--args",
+    b"6",
+    b"--json-status-fd",
+    b"3",
+    b"--block-fd",
+    b"4",
+    b"--seccomp",
+    b"5",
+    b"--",
+)
 FIRST_FREE_FD = 10
 WATCH_EVERY = 0.2  # seconds between looks at memory and written bytes
 SETUP_PATIENCE = 5.0  # seconds that bubblewrap may take beyond the deadline before it is given up

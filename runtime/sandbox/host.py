@@ -109,7 +109,9 @@ def _converse(
                     try:
                         rest = rest[os.write(key.fd, rest[: 1 << 16]) :]
                     except BrokenPipeError:
-                        rest = rest[:0]  # it does not want more; its status says whether that is bad
+                        rest = rest[
+                            :0
+                        ]  # it does not want more; its status says whether that is bad
                     if not rest:
                         selector.unregister(process.stdin)
                         process.stdin.close()

@@ -55,9 +55,7 @@ def plan(spec: CageSpec, bwrap: Bubblewrap, covers: tuple[Cover, ...] = ()) -> P
     places = [f"{STAGE}/m/{n}" if staged else mount.source for n, mount in enumerate(mounts)]
     program, sources = _program(bwrap) if staged else (bwrap.path, [])
     if staged:
-        sources += [
-            (mount.source, f"m/{n}", mount.writable) for n, mount in enumerate(mounts)
-        ]
+        sources += [(mount.source, f"m/{n}", mount.writable) for n, mount in enumerate(mounts)]
     laid = [(mount, place) for mount, place in zip(mounts, places, strict=True)]
     return Plan(
         bwrap=os.fsencode(program),

@@ -22,7 +22,16 @@ from runtime.sandbox.host import run_host
 _VISIBLE = ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/bin", "/sbin")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 _ASK_SECONDS = 15.0
-_PRIVATE = (".ssh", ".gnupg", ".aws", ".config", ".netrc", ".bashrc", ".profile", ".git-credentials")
+_PRIVATE = (
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".config",
+    ".netrc",
+    ".bashrc",
+    ".profile",
+    ".git-credentials",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,11 +40,31 @@ def is_gone(owner: str) -> bool:
 
 
 def _start(pid: int) -> str:
-    """Start time of a process in hundredths of a second, or nothing where it is gone."""
+    """Start of a process, or nothing where it is gone."""
+    ticks = start_ticks(pid)
+    return "" if ticks is None else str(ticks)
+
+
+def start_ticks(pid: int) -> int | None:
+    """Start of a process in clock ticks since boot, which no change of the clock moves.
+
+    None when it is gone, or dead and only not yet waited for. Where there is no /proc, the
+    wall clock's hundredths of a second of its start.
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None if Path("/proc/self/stat").exists() else _by_wall_clock(pid)
+    # The name in parentheses may hold anything, blanks and parentheses too.
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in ("Z", "X") else int(fields[19])
+
+
+def _by_wall_clock(pid: int) -> int | None:
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
-            return ""
-        return str(int(process.create_time() * 100))
+            return None
+        return int(process.create_time() * 100)
     except psutil.NoSuchProcess:
-        return ""
+        return None

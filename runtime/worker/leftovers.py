@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from runtime.worker.incarnation import start_ticks
+from runtime.tasks.incarnation import start_ticks
 
 log = logging.getLogger(__name__)
 

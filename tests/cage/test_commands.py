@@ -49,7 +49,9 @@ def test_E5_a_child_that_holds_the_pipe_delays_nothing(hall: Hall) -> None:
 
 def test_E7_a_new_session_does_not_survive_timeout_cancel_or_exit(hall: Hall) -> None:
     mark = tag()
-    detached = f"setsid sh -c 'trap \"\" TERM HUP INT; (sleep {mark} &) ; sleep {mark}' & sleep 0.1;"
+    detached = (
+        f"setsid sh -c 'trap \"\" TERM HUP INT; (sleep {mark} &) ; sleep {mark}' & sleep 0.1;"
+    )
     wish = threading.Event()
     timer = threading.Timer(0.25, wish.set)
     timer.start()
@@ -133,7 +135,21 @@ def test_E13_a_working_directory_that_is_not_there(hall: Hall) -> None:
 
 
 def test_E17_arguments_arrive_byte_for_byte(hall: Hall) -> None:
-    odd = ["a b", "$(id)", "; id", "", "line\nbreak", "'", '"', "*", "\\", "é\u202e", "--", "-x", "\udcff"]
+    odd = [
+        "a b",
+        "$(id)",
+        "; id",
+        "",
+        "line\nbreak",
+        "'",
+        '"',
+        "*",
+        "\\",
+        "é\u202e",
+        "--",
+        "-x",
+        "\udcff",
+    ]
     code = "import os, sys; print([os.fsencode(a) for a in sys.argv[1:]])"
     result = hall.run("python3", "-I", "-c", code, *odd)
     assert result.text() == f"{[os.fsencode(word) for word in odd]}\n"
@@ -161,7 +177,10 @@ def test_output_is_seen_as_it_comes(hall: Hall) -> None:
         "echo one; sleep 0.3; echo two >&2",
         on_output=lambda stream, data: seen.append((stream, data, time.monotonic())),
     )
-    assert [(stream, data) for stream, data, _ in seen] == [("stdout", b"one\n"), ("stderr", b"two\n")]
+    assert [(stream, data) for stream, data, _ in seen] == [
+        ("stdout", b"one\n"),
+        ("stderr", b"two\n"),
+    ]
     assert seen[1][2] - seen[0][2] > 0.2 and result.stdout == b"one\n"
 
 

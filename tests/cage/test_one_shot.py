@@ -58,7 +58,9 @@ def test_it_runs_in_the_directory_at_its_own_path(hall: Hall) -> None:
 def test_a_real_git_directory_is_read_only(hall: Hall) -> None:
     with folder(hall, ".git/hooks") as where:
         with OneShot(where) as shot:
-            shot.run(script("echo x > .git/hooks/pre-commit; rm -rf .git; mv .git g; echo y > free"))
+            shot.run(
+                script("echo x > .git/hooks/pre-commit; rm -rf .git; mv .git g; echo y > free")
+            )
             shot.run(script("touch .git/config; ln -sfn /tmp .git/hooks/x"))
         assert os.listdir(f"{where}/.git/hooks") == [] and os.listdir(f"{where}/.git") == ["hooks"]
         assert os.path.exists(f"{where}/free")

@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REPOSITORY = os.path.dirname(os.path.dirname(HERE))
 ACCOUNT = 61234
 
+
 def as_person(*argv: str, home: str) -> subprocess.CompletedProcess[str]:
     drop = ["setpriv", "--reuid", str(ACCOUNT), "--regid", str(ACCOUNT), "--clear-groups", "--"]
     drop.append("env")  # setpriv itself still starts what only root can reach; this does not
@@ -52,7 +53,10 @@ def person() -> Iterator[tuple[str, str]]:
         copy_parts(os.path.join(home, "copy"))
         subprocess.run(["chown", "-R", f"{ACCOUNT}:{ACCOUNT}", home], check=True)
         test = "import sys; sys.exit(sys.version_info < (3, 11))"
-        candidates = [os.path.realpath(sys.executable), shutil.which("python3", path="/usr/bin:/bin")]
+        candidates = [
+            os.path.realpath(sys.executable),
+            shutil.which("python3", path="/usr/bin:/bin"),
+        ]
         for python in filter(None, candidates):
             try:
                 if as_person(python, "-c", test, home=home).returncode == 0:

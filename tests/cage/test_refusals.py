@@ -28,12 +28,16 @@ def unmarked(hall: Hall) -> Iterator[Hall]:
 def fake(hall: Hall, text: str) -> str:
     path = f"{hall.base}/bwrap-{abs(hash(text))}"
     with open(path, "w", encoding="ascii") as file:
-        file.write(f"#!/bin/sh\n[ \"$1\" = --version ] && {{ echo bubblewrap 0.11.0; exit; }}\n{text}\n")
+        file.write(
+            f'#!/bin/sh\n[ "$1" = --version ] && {{ echo bubblewrap 0.11.0; exit; }}\n{text}\n'
+        )
     os.chmod(path, 0o755)
     return path
 
 
-def test_F33_without_bubblewrap_nothing_runs(unmarked: Hall, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_F33_without_bubblewrap_nothing_runs(
+    unmarked: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("M31A_BWRAP", "/no/such/bwrap")
     finding = check()
     assert not finding.ok and finding.backend == "none"
@@ -68,14 +72,18 @@ def test_F33_a_bubblewrap_that_does_not_confine_is_found_out(
         cage.run(MARK)
 
 
-def test_F33_a_program_that_is_not_bubblewrap(unmarked: Hall, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_F33_a_program_that_is_not_bubblewrap(
+    unmarked: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for path in ("/bin/false", "/bin/true", "bwrap", ""):
         monkeypatch.setenv("M31A_BWRAP", path)
         with Cage(unmarked.spec()) as cage, pytest.raises(Unavailable):
             cage.run(MARK)
 
 
-def test_a_set_user_id_bubblewrap_is_refused(unmarked: Hall, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_user_id_bubblewrap_is_refused(
+    unmarked: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = fake(unmarked, "exit 1")
     os.chmod(path, 0o4755)
     monkeypatch.setenv("M31A_BWRAP", path)
@@ -171,7 +179,8 @@ def test_a_source_that_goes_between_two_runs_is_a_failure(unmarked: Hall) -> Non
 
 
 @pytest.mark.parametrize(
-    "target", [f"{ROOT}/node_modules", "/", "/usr", "/proc/x", "/dev/shm", "/tmp", "a", "/a/../b", "/a/"]
+    "target",
+    [f"{ROOT}/node_modules", "/", "/usr", "/proc/x", "/dev/shm", "/tmp", "a", "/a/../b", "/a/"],
 )
 def test_a_mount_in_a_dangerous_place_is_refused(hall: Hall, target: str) -> None:
     os.makedirs(f"{hall.base}/extra", exist_ok=True)
@@ -189,7 +198,9 @@ def test_as_root_an_account_must_be_named(hall: Hall) -> None:
             cage.run(TRUE)
 
 
-@pytest.mark.parametrize("limits", [{"processes": 0}, {"wall_seconds": float("inf")}, {"memory_bytes": -1}])
+@pytest.mark.parametrize(
+    "limits", [{"processes": 0}, {"wall_seconds": float("inf")}, {"memory_bytes": -1}]
+)
 def test_limits_are_positive_and_finite(limits: dict[str, float]) -> None:
     with pytest.raises(BadInput, match=next(iter(limits))):
         Limits(**limits)  # type: ignore[arg-type]
