@@ -6,6 +6,7 @@ An idle look is three short queries, however many runs and browsers there are.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from .rows import EventRow
 
 FIRST_ROWS = 200
 """Rows that a new feed begins with."""
+log = logging.getLogger(__name__)
+
 ENDS = ("message.completed", "message.cut")
 
 Dress = Callable[[EventRow], str]
@@ -75,18 +78,21 @@ def once(places: Mapping[str, Place], inbox: bool, dress: Dress) -> Found:
         # or ends in one of the next look.
         spoken = deltas.parts([run for run in places if run in heads])
         for run, last in spoken.items():
-            runs[run] = _speech(run, places[run], runs[run], last)
+            if not runs[run].gone:
+                runs[run] = _speech(run, places[run], runs[run], last)
     return Found(runs, _inbox() if inbox else None)
 
 
 def _events(run: str, place: Place, head: tuple[int, str], dress: Dress) -> News:
     seq, state = head
-    if place.head is None:
-        rows = read.last(run, FIRST_ROWS)
-    elif seq > place.head:
-        rows = read.read(run, place.head)
-    else:
+    if place.head is not None and seq <= place.head:
         return News(False, place.head, state)
+    try:
+        rows = read.last(run, FIRST_ROWS) if place.head is None else read.read(run, place.head)
+    except ValueError:
+        # A damaged record is not shown, and does not stop the other runs.
+        log.exception("The record of run %s cannot be read; `m31a audit verify` says where.", run)
+        return News()
     at = rows[-1].seq if rows else (place.head or 0)
     ended = tuple(str(row.payload.get("message")) for row in rows if row.type in ENDS)
     dressed = tuple(Dressed(row.seq, dress(row)) for row in rows)

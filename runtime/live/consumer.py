@@ -18,6 +18,7 @@ from django.db.utils import Error as DatabaseError
 from runtime import approvals
 from runtime.core.errors import BadInput, NotFound, Unavailable
 from runtime.journal import hub
+from runtime.journal.look import Dressed
 from runtime.models import User
 
 from . import frames, limits, visitors
@@ -27,6 +28,7 @@ BAD_FRAME = 4400
 SIGNED_OUT = 4401
 NOT_VISIBLE = 4404
 STALLED = 4408
+OWN_MISTAKE = 1011
 AHEAD = 4409
 TOO_MANY = 4429
 UNAVAILABLE = 4503
@@ -139,6 +141,11 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             log.warning("A socket was closed, the database cannot be read: %s", error)
             with suppress(Exception):
                 await self.close(UNAVAILABLE, "The journal cannot be read.")
+        except Exception:
+            # Whatever it was: a socket without its sender would show old state as live.
+            log.exception("A socket was closed by a mistake of ours.")
+            with suppress(Exception):
+                await self.close(OWN_MISTAKE, "An error here; the log has it.")
 
     async def _rest(self) -> None:
         """Sleep until the bit is set, or until the next clock is due."""
@@ -208,8 +215,10 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             rows = await self._hub.rows(feed, cursor.sent, room)
             if not rows:
                 break
-            cursor.went(rows[-1].seq, self._loop.time())
-            await self._say(frames.rows(feed.run, (row.text for row in rows), feed.head or 0))
+            rows = _first(rows, self._limits.rows_bytes)
+            text = frames.rows(feed.run, (row.text for row in rows), feed.head or 0)
+            cursor.went(rows[-1].seq, len(text), self._loop.time())
+            await self._say(text)
         if cursor.sent == feed.head:
             for parts in cursor.speech(feed.speaking, self._loop.time()):
                 items = [{"message": m, "part": n, "text": text} for m, n, text in parts]
@@ -229,6 +238,15 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if self._feed is not None:
             self._hub.leave(self._feed, self._bit)
         self._feed = self._cursor = None
+
+
+def _first(rows: list[Dressed], size: int) -> list[Dressed]:
+    """As many rows as fit into a frame, at least one."""
+    for count, row in enumerate(rows):
+        size -= len(row.text)
+        if size < 0:
+            return rows[: max(1, count)]
+    return rows
 
 
 class Nowhere(AsyncWebsocketConsumer):  # type: ignore[misc]

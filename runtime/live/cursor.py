@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 
 from runtime.core.errors import BadInput
@@ -21,23 +22,31 @@ class Cursor:
         self._limits = limits
         self._said = 0
         self._moved_at = now
+        self._out: deque[tuple[int, int]] = deque()
+        self._out_bytes = 0
 
     def room(self, head: int) -> int:
         """How many rows may be sent now."""
         free = self._limits.window - (self.sent - self.acked)
+        if self._out_bytes >= self._limits.window_bytes:
+            return 0
         return max(0, min(free, head - self.sent, self._limits.frame_rows))
 
-    def went(self, seq: int, now: float) -> None:
-        """Rows up to `seq` were sent."""
+    def went(self, seq: int, size: int, now: float) -> None:
+        """Rows up to `seq` were sent in a frame of `size` bytes."""
         if self.sent == self.acked:
             self._moved_at = now
         self.sent = seq
+        self._out.append((seq, size))
+        self._out_bytes += size
 
     def ack(self, seq: int, now: float) -> None:
         """The browser holds everything up to `seq`. Raises `BadInput` for what was never sent."""
         if seq > self.sent:
             raise BadInput(f"ack {seq} is above the last row sent, {self.sent}.", field="seq")
         self.acked = max(self.acked, seq)
+        while self._out and self._out[0][0] <= seq:
+            self._out_bytes -= self._out.popleft()[1]
         self._said = 0
         self._moved_at = now
 
@@ -69,7 +78,7 @@ class Cursor:
     def waits(self, head: int, speaking: Mapping[str, list[str]]) -> bool:
         """Whether something is held back because the browser does not acknowledge."""
         if head > self.sent:
-            return self.sent - self.acked >= self._limits.window
+            return self.room(head) == 0
         full = self._said >= self._limits.speech_bytes
         return full and any(len(said) > self.held.get(name, 0) for name, said in speaking.items())
 

@@ -13,7 +13,11 @@ class Limits:
 
     window: int = 200
     """Rows sent and not yet acknowledged."""
+    window_bytes: int = 512 << 10
+    """The same in bytes; a frame more may be out."""
     frame_rows: int = 50
+    rows_bytes: int = 256 << 10
+    """Rows of one frame; a larger single row goes alone."""
     frame_bytes: int = 4096
     """Longest frame that is taken in."""
     speech_bytes: int = 65536

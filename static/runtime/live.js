@@ -32,6 +32,8 @@
   let beat = 10; // seconds between signs of life; the server says
   let tries = 0;
   let retry = 0;
+  let follow = false; // whether the reader is at the end
+  let top = 0;
   let unread = 0;
   let over = false;
 
@@ -81,8 +83,24 @@
   function toEnd() {
     const it = box();
     it.scrollTop = it.scrollHeight;
+    top = it.scrollTop;
+    follow = true;
     unread = 0;
     pill();
+  }
+
+  // Rows out of sight have a guessed height, so the end moves while it comes into sight.
+  const growth = new ResizeObserver(() => list && follow && toEnd());
+
+  function scrolled() {
+    if (!list) return;
+    const now = box().scrollTop;
+    if (atEnd()) {
+      follow = true;
+      unread = 0;
+      pill();
+    } else if (now < top - 1) follow = false; // by hand: growth never goes up
+    top = now;
   }
 
   function pill() {
@@ -133,7 +151,6 @@
   }
 
   function show(html, count) {
-    const follow = atEnd();
     list.insertAdjacentHTML("beforeend", html);
     list.append(...list.querySelectorAll("li.speaking"));
     if (list.childElementCount > MOST_ROWS) trim();
@@ -160,7 +177,6 @@
   }
 
   function takeSpeech(items) {
-    const follow = list && atEnd();
     for (const { message, part, text } of items) {
       const held = parts[message] || 0;
       if (part <= held) continue;
@@ -177,7 +193,7 @@
       }
       line.lastChild.appendData(text);
     }
-    if (follow) toEnd();
+    if (list && follow) toEnd();
     ack();
   }
 
@@ -261,8 +277,11 @@
       for (const line of place.querySelectorAll("li.speaking[data-part]"))
         parts[line.dataset.message] = Number(line.dataset.part);
       unread = 0;
+      growth.disconnect();
+      if (found) growth.observe(found);
     }
     list = found;
+    if (anew && list) follow = atEnd();
     return anew;
   }
 
@@ -329,7 +348,7 @@
   };
   window.addEventListener("online", again);
   document.addEventListener("visibilitychange", () => document.hidden || again());
-  document.addEventListener("scroll", () => list && unread && atEnd() && toEnd(), true);
+  document.addEventListener("scroll", scrolled, true);
   document.addEventListener("htmx:afterSettle", () => {
     if (look()) hello();
     settle();

@@ -161,6 +161,27 @@ async def test_at_most_two_hundred_rows_are_out_and_a_page_that_stops_reading_is
     await page.drop()
 
 
+async def test_large_rows_go_in_small_frames_and_few_at_a_time(
+    live: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "LIVE_STALL_SECONDS", 0.4, raising=False)
+    monkeypatch.setattr(settings, "LIVE_ROWS_BYTES", 20_000, raising=False)
+    monkeypatch.setattr(settings, "LIVE_WINDOW_BYTES", 60_000, raising=False)
+    _, run, key = await sync_to_async(a_run)()
+    await sync_to_async(say)(run, 100, "x" * 3500)
+    page = Browser(key)
+    assert await page.open()
+    await page.hello(run)
+    assert await page.until_closed(ack=False) == 4408
+    assert 60_000 / 4500 < len(page.rows) <= 80_000 / 3500
+    page.reconnect(key)
+    assert await page.open()
+    await page.hello(run)
+    await page.until(lambda: len(page.rows) == 101)
+    assert page.rows == list(range(1, 102))
+    await page.drop()
+
+
 async def test_a_page_that_has_everything_is_not_closed_for_its_silence(
     live: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +276,27 @@ async def test_a_database_that_cannot_be_read_closes_the_stream_instead_of_showi
     assert await page.open()
     await page.hello(run)
     await page.until(lambda: page.state == "running")
+    await page.drop()
+
+
+async def test_a_damaged_record_is_not_shown_and_does_not_stop_other_runs(live: Path) -> None:
+    user, run, key = await sync_to_async(a_run)()
+    other = await sync_to_async(make_run)(user)
+
+    def damage() -> None:
+        with connections["default"].cursor() as cursor:
+            cursor.execute("DROP TRIGGER m31a_event_update")
+            cursor.execute("UPDATE runtime_event SET payload = 'no json' WHERE run = %s", [run])
+
+    await elsewhere(damage)
+    broken = Browser(key)
+    assert await broken.open()
+    await broken.hello(run)
+    assert await broken.until_closed() == 4404
+    page = Browser(key)
+    assert await page.open()
+    await page.hello(other)
+    await page.until(lambda: page.rows == [1])
     await page.drop()
 
 
