@@ -21,7 +21,7 @@ from runtime.models import Approval
 from runtime.sandbox import Cage
 
 from .preparing import OPEN_DEBT, refuse_finish
-from .publishing import branch
+from .publishing import branch, commit_tree
 from .session import Session
 from .state import Pending
 from .trees import take_if_touched
@@ -91,8 +91,7 @@ def _prove(session: Session) -> Evidence:
 
 def _commit(session: Session, pending: Pending, action: Finish, evidence: Evidence) -> Delivery:
     state, space = session.state, session.space
-    message = _message(session, action)
-    commit = space.commit(state.tree, state.head, message, f"refs/heads/{branch(session)}")
+    commit = commit_tree(session, _message(session, action))
     patch = space.diff(state.base_tree, state.tree, binary=True)
     files, insertions, deletions = space.numstat(state.base_tree, state.tree)
     kept_patch = artifacts.keep(patch.encode("utf-8", "surrogateescape"), "delivery.patch", "patch")

@@ -8,7 +8,6 @@ from runtime import approvals, tasks
 from runtime.journal.append import Row
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import TaskCancelled, TaskFailed, TaskSucceeded
-from runtime.models import SealedBytes
 
 from . import projections
 from .session import Session
@@ -22,7 +21,6 @@ def fail(session: Session, reason: str, detail: str, before: Sequence[Payload] =
         session.record(hold, before)
         ended = TaskFailed(reason=reason, detail=detail[:MAX_DETAIL])
         hold.move("failed", ended, reason=reason)
-        _forget(session)
 
 
 def succeed(session: Session, summary: str, before: Sequence[Payload], rows: Sequence[Row]) -> None:
@@ -30,7 +28,6 @@ def succeed(session: Session, summary: str, before: Sequence[Payload], rows: Seq
     with tasks.held(session.claim) as hold:
         projections.write(hold, rows, session.record(hold, before))
         hold.move("succeeded", TaskSucceeded(summary=summary[:MAX_DETAIL]))
-        _forget(session)
 
 
 def acknowledge_cancel(
@@ -41,9 +38,3 @@ def acknowledge_cancel(
         projections.write(hold, rows, session.record(hold, before))
         approvals.cancel_open(hold.book, "interrupted")
         hold.move("cancelled", TaskCancelled())
-        _forget(session)
-
-
-def _forget(session: Session) -> None:
-    """No raw action outlives its task."""
-    SealedBytes.objects.filter(run=session.run.pk, action__startswith=session.task.pk).delete()

@@ -21,9 +21,7 @@ def commit(session: Session, pending: Pending, action: GitCommit) -> Outcome:
     state = session.state
     if session.space.repository.objects.tree_of(state.head) == state.tree:
         return Outcome(True, "Nothing to commit: the tree is that of the last commit.")
-    made = session.space.commit(
-        state.tree, state.head, action.message, f"refs/heads/{branch(session)}"
-    )
+    made = commit_tree(session, action.message)
     session.space.refresh_index(session.cage)
     outcome = Outcome(True, f"Committed {made[:12]} to {branch(session)}.")
     outcome.events.append(
@@ -32,6 +30,19 @@ def commit(session: Session, pending: Pending, action: GitCommit) -> Outcome:
         )
     )
     return outcome
+
+
+def commit_tree(session: Session, message: str) -> str:
+    """Commit the run's tree onto its branch; the new commit.
+
+    A commit that the journal does not know was interrupted: the branch is set back first.
+    """
+    state, space, ref = session.state, session.space, f"refs/heads/{branch(session)}"
+    try:
+        return space.commit(state.tree, state.head, message, ref)
+    except Refused:
+        space.repository.run("update-ref", "--no-deref", ref, state.head)
+        return space.commit(state.tree, state.head, message, ref)
 
 
 def push(session: Session, pending: Pending, action: GitPush) -> Outcome:

@@ -1,16 +1,18 @@
 """After a worker died between `action.started` and the action's end.
 
-Reads are done again. Edits are decided by the content of the file: it is what it was before,
-or what it should be after, or nobody knows. Whatever has effects is never done twice.
+Reads are done again, and so is what only the run's own git directory holds. Edits are decided by
+the content of the file: it is what it was before, or what it should be after, or nobody knows.
+Whatever has effects elsewhere is never done twice.
 """
 
 from __future__ import annotations
 
 from runtime import artifacts
-from runtime.core.actions import ReplaceText, WriteFile
+from runtime.core.actions import GitCommit, ReplaceText, RunTool, WriteFile
 from runtime.core.errors import Refused
 from runtime.journal.kinds import ActionOutcomeUnknown, WorktreeRestored
 from runtime.sandbox import end_leftovers
+from runtime.workspaces import verbs
 
 from .outcome import Outcome
 from .projections import artifact_rows
@@ -30,6 +32,7 @@ AGAIN = frozenset(
         "git_show",
         "read_artifact",
         "create_artifact",
+        "git_commit",
         "ask_human",
         "finish",
     }
@@ -51,10 +54,22 @@ def recover(session: Session, pending: Pending) -> Outcome | None:
     """What is known of an interrupted action; none where it is to be done (again)."""
     if pending.kind in AGAIN:
         return None
+    if pending.raw_digest is not None and not session.sealed(pending):
+        return _unknown(session, pending, "it was interrupted, and its secret form is gone")
     action = session.action(pending)
+    if isinstance(action, RunTool) and _commits(action):
+        return None
     if isinstance(action, (ReplaceText, WriteFile)) and pending.path is not None:
         return _edit(session, pending, pending.path)
     return _unknown(session, pending, "it was interrupted")
+
+
+def _commits(action: RunTool) -> bool:
+    """Whether the server does the command itself, with no effect beyond the run's branch."""
+    try:
+        return isinstance(verbs.server_verb(action), (GitCommit, str))
+    except Refused:
+        return True
 
 
 def _edit(session: Session, pending: Pending, path: str) -> Outcome | None:

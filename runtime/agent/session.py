@@ -183,6 +183,10 @@ class Session:
         """Journal events within a hold; the number of each, by its index."""
         return {index: hold.append(payload) for index, payload in enumerate(payloads)}
 
+    def sealed(self, pending: Pending) -> bool:
+        """Whether the raw form of a redacted action is still there."""
+        return SealedBytes.objects.filter(action=pending.action).exists()
+
     def raw(self, pending: Pending) -> Any:
         """The action exactly as it was proposed, also where the journal holds a redacted form."""
         if pending.raw_digest is not None:

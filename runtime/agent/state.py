@@ -254,7 +254,8 @@ def _delivered(state: State, p: dict[str, Any], task: str) -> State:
 
 def _retried(state: State, p: dict[str, Any], task: str) -> State:
     """An action that was under way stays: its outcome is still to be found out."""
-    return replace(state, steps=0, refused_in_row=0)
+    under_way = state.pending if state.pending is not None and state.pending.started else None
+    return replace(state, steps=0, refused_in_row=0, pending=under_way)
 
 
 _RULES: dict[str, Any] = {

@@ -6,7 +6,7 @@ from runtime import approvals
 from runtime.core.errors import Refused
 from runtime.journal.book import open_run
 from runtime.journal.kinds import RunCancelRequested, TaskCancelled, TaskCancelling
-from runtime.models import Run, SealedBytes, Task, User
+from runtime.models import Run, Task, User
 from runtime.tasks import moves
 from runtime.workflow.states import RUN_TERMINAL, RunState
 
@@ -36,8 +36,6 @@ def cancel(run_id: str, by: User, reason: str = "") -> Run:
                 moves.move(book, task, "cancelled", TaskCancelled(), actor=actor)
             elif task.state == "running":
                 moves.move(book, task, "cancelling", TaskCancelling(), actor=actor)
-        if RunState(book.run.state) in RUN_TERMINAL:
-            SealedBytes.objects.filter(run=run.pk).delete()
     return book.run
 
 

@@ -9,7 +9,9 @@ from typing import Literal
 
 from django.db.models import F
 from django.db.models.functions import Now
+from django.db.transaction import on_commit
 
+from runtime.journal import deltas, unfinished
 from runtime.journal.book import open_run
 from runtime.journal.chain import By
 from runtime.journal.kinds import TaskCancelled, TaskFailed, TaskLeaseExpired, TaskReady
@@ -68,9 +70,7 @@ def reap() -> int:
 
 
 def _take_back(task_id: str, run_id: str, fence: int, lease_seq: int, *, gone: bool) -> int:
-    guard = Task.objects.filter(
-        pk=task_id, state__in=LEASED, fence=fence, lease_seq=lease_seq
-    )
+    guard = Task.objects.filter(pk=task_id, state__in=LEASED, fence=fence, lease_seq=lease_seq)
     if not gone:
         guard = guard.filter(lease_expires_at__lt=Now() - lease() / 4)
     if not guard.exists():
@@ -80,6 +80,9 @@ def _take_back(task_id: str, run_id: str, fence: int, lease_seq: int, *, gone: b
         if task is None:
             return 0
         by = By(run_id, task_id, task.attempt, fence, "reconciler")
+        for said in unfinished.cut(run_id, task_id):
+            book.append(said, actor=by.actor, task=task_id, attempt=by.attempt, fence=fence)
+        on_commit(lambda: deltas.remove(run_id, task=task_id))
         if task.state == "cancelling":
             move(book, task, "cancelled", TaskCancelled(), by=by)
             return 1
@@ -96,9 +99,7 @@ def _take_back(task_id: str, run_id: str, fence: int, lease_seq: int, *, gone: b
                 reason="attempts_exhausted",
                 detail=f"{task.attempt} attempts ended without a result.",
             )
-            move(
-                book, task, "failed", failed, by=by, crashes=crashes, reason="attempts_exhausted"
-            )
+            move(book, task, "failed", failed, by=by, crashes=crashes, reason="attempts_exhausted")
         else:
             ready = TaskReady(why="lease_lost")
             move(book, task, "ready", ready, by=by, crashes=crashes, fresh_attempt=True)

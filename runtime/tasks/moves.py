@@ -22,7 +22,7 @@ from runtime.journal.kinds import (
     TaskReady,
     TaskSkipped,
 )
-from runtime.models import Dependency, Task
+from runtime.models import Dependency, SealedBytes, Task
 from runtime.workflow.states import LEASED, RUN_TERMINAL, TERMINAL, RunState, legal, run_state
 
 from .wake import enqueue
@@ -94,6 +94,8 @@ def move(
     if state == "ready":
         enqueue(task.pk)
     if state in TERMINAL:
+        # No raw action outlives its task.
+        SealedBytes.objects.filter(run=book.run.pk, action__startswith=f"{task.pk}.").delete()
         _settle_children(book, task)
     refresh(book, payload)
 
