@@ -19,16 +19,26 @@ _ILLEGAL = f"OLD.state <> NEW.state AND NOT ({_MOVES})"
 _BURIED = f"EXISTS (SELECT 1 FROM {TOMBSTONES} t WHERE t.run = OLD.run)"
 
 
-def names() -> list[str]:
-    """Every trigger that must be there."""
-    return [*_sqlite()]
+def names(vendor: str = "sqlite") -> list[str]:
+    """Every trigger that must be there, on one kind of database."""
+    return [*(_sqlite() if vendor == "sqlite" else _postgres())]
 
 
 def _sqlite() -> dict[str, str]:
     def refuse(message: str) -> str:
         return f"BEGIN SELECT RAISE(ABORT, '{message}'); END"
 
+    # INSERT OR REPLACE deletes what is in its way, and no trigger for DELETE is asked.
+    same_event = (
+        f"EXISTS (SELECT 1 FROM {EVENTS} WHERE id = NEW.id) OR "
+        f"EXISTS (SELECT 1 FROM {EVENTS} WHERE run = NEW.run AND seq = NEW.seq)"
+    )
+    same_tombstone = f"EXISTS (SELECT 1 FROM {TOMBSTONES} WHERE run = NEW.run)"
     return {
+        "m31a_event_insert": f"BEFORE INSERT ON {EVENTS} WHEN {same_event} "
+        f"{refuse('the journal is append-only')}",
+        "m31a_tombstone_insert": f"BEFORE INSERT ON {TOMBSTONES} WHEN {same_tombstone} "
+        f"{refuse('tombstones are append-only')}",
         "m31a_event_update": f"BEFORE UPDATE ON {EVENTS} {refuse('the journal is append-only')}",
         "m31a_event_delete": f"BEFORE DELETE ON {EVENTS} WHEN NOT {_BURIED} "
         f"{refuse('the journal is append-only')}",
@@ -62,13 +72,10 @@ def _postgres() -> dict[str, list[str]]:
         "m31a_event_update": [
             closed,
             *trigger("m31a_event_update", f"BEFORE UPDATE ON {EVENTS}", "m31a_append_only"),
-            *trigger(
-                "m31a_event_truncate",
-                f"BEFORE TRUNCATE ON {EVENTS}",
-                "m31a_append_only",
-                "STATEMENT",
-            ),
         ],
+        "m31a_event_truncate": trigger(
+            "m31a_event_truncate", f"BEFORE TRUNCATE ON {EVENTS}", "m31a_append_only", "STATEMENT"
+        ),
         "m31a_event_delete": [
             buried,
             *trigger("m31a_event_delete", f"BEFORE DELETE ON {EVENTS}", "m31a_buried_only"),
@@ -76,15 +83,15 @@ def _postgres() -> dict[str, list[str]]:
         "m31a_tombstone_update": trigger(
             "m31a_tombstone_update", f"BEFORE UPDATE ON {TOMBSTONES}", "m31a_append_only"
         ),
-        "m31a_tombstone_delete": [
-            *trigger("m31a_tombstone_delete", f"BEFORE DELETE ON {TOMBSTONES}", "m31a_append_only"),
-            *trigger(
-                "m31a_tombstone_truncate",
-                f"BEFORE TRUNCATE ON {TOMBSTONES}",
-                "m31a_append_only",
-                "STATEMENT",
-            ),
-        ],
+        "m31a_tombstone_delete": trigger(
+            "m31a_tombstone_delete", f"BEFORE DELETE ON {TOMBSTONES}", "m31a_append_only"
+        ),
+        "m31a_tombstone_truncate": trigger(
+            "m31a_tombstone_truncate",
+            f"BEFORE TRUNCATE ON {TOMBSTONES}",
+            "m31a_append_only",
+            "STATEMENT",
+        ),
         "m31a_task_move": [
             moves,
             *trigger("m31a_task_move", f"BEFORE UPDATE OF state ON {TASKS}", "m31a_moves"),
@@ -114,7 +121,7 @@ def missing(connection: Any) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(query)
         present = {row[0] for row in cursor.fetchall()}
-    return [name for name in names() if name not in present]
+    return [name for name in names(connection.vendor) if name not in present]
 
 
 def use_wal(connection: Any) -> None:

@@ -22,6 +22,10 @@ COLUMNS = (
 )
 
 
+MAX_SHOWN = 400
+"""Characters that are shown of a payload that cannot be read."""
+
+
 class EventRow(NamedTuple):
     """One event. Field names are those of the journal's columns and of the export."""
 
@@ -44,5 +48,15 @@ class EventRow(NamedTuple):
 
 
 def from_columns(columns: tuple[Any, ...]) -> EventRow:
-    """A row of `COLUMNS` as an event. Raises `ValueError` where the payload is no JSON object."""
-    return EventRow(*columns)._replace(payload=canonical.decode(columns[9]))
+    """A row of `COLUMNS` as an event.
+
+    A payload that is no JSON object (somebody went behind our back) reads `{"unreadable": …}`:
+    one such row must not keep the others from being shown. `audit verify` names it.
+    """
+    try:
+        payload = canonical.decode(columns[9])
+    except ValueError:
+        payload = None
+    if not isinstance(payload, dict):
+        payload = {"unreadable": str(columns[9])[:MAX_SHOWN]}
+    return EventRow(*columns)._replace(payload=payload)

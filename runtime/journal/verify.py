@@ -115,7 +115,7 @@ def _check_head(chain: _Chain, seq: int, head: str) -> None:
     elif chain.seq > seq:
         chain.fault(seq + 1, f"event {seq + 1} stands after the run's head {seq}")
     elif chain.head != head:
-        chain.fault(seq, "the run's head hash is not that of its last event")
+        chain.fault(seq, f"event {seq} is not the one that the run's head names")
 
 
 def verify_lines(lines: Iterable[str]) -> dict[str, Any]:

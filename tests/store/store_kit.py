@@ -181,7 +181,7 @@ def recompute(run: str) -> str:
 def without_guards() -> None:
     """Drop every trigger, as somebody who goes behind the application's back would."""
     with connection.cursor() as cursor:
-        for name in guards.names():
+        for name in guards.names(connection.vendor):
             if connection.vendor == "sqlite":
                 cursor.execute(f"DROP TRIGGER {name}")
                 continue
