@@ -118,7 +118,7 @@ def _table(item: PatchedFile, options: _Options) -> SafeString:
         note = f"{units.count(missing, 'more line')} not shown; the whole diff is an artifact."
         rows.append(f'<tr class="note"><td colspan="4">{escape(note)}</td></tr>')
     return format_html(
-        '<div class="scroll" tabindex="0" role="region" aria-label="Changes of {}">'
+        '<div class="scroll" tabindex="0" role="group" aria-label="Changes of {}">'
         '<table class="diff"><tbody>{}</tbody></table></div>',
         text.plain(item.path),
         mark_safe("".join(rows)),  # rows are escaped below

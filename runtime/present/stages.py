@@ -40,7 +40,7 @@ def table(stages: Iterable[Any]) -> SafeString:
     if not rows:
         return html.EMPTY
     return format_html(
-        '<div class="scroll" tabindex="0" role="region" aria-label="Stages of the gate">'
+        '<div class="scroll" tabindex="0" role="group" aria-label="Stages of the gate">'
         '<table class="stages"><thead><tr><th scope="col">#</th><th scope="col">stage</th>'
         '<th scope="col">outcome</th><th scope="col">reason</th></tr></thead>'
         "<tbody>{}</tbody></table></div>",

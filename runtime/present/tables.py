@@ -123,7 +123,7 @@ def _table(name: str, rows: list[dict[str, Any]]) -> SafeString:
         for row in rows[:200]
     )
     return format_html(
-        '<div class="scroll" tabindex="0" role="region" aria-label="{}">'
+        '<div class="scroll" tabindex="0" role="group" aria-label="{}">'
         "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>",
         _words(name),
         head,

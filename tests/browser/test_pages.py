@@ -1,0 +1,260 @@
+"""Every page in a real browser: accessible, within its width, within its policy, usable by keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from runtime.approvals import decide
+from runtime.models import Approval, User, Workspace
+from tests.web import factories
+from tests.web.live_kit import session_for
+from tests.web.live_server import Server
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+NAMES = (
+    "runs",
+    "new",
+    "run",
+    "finished",
+    "diffs",
+    "evidence",
+    "traces",
+    "policytab",
+    "inbox",
+    "asked",
+    "escalated",
+    "settled",
+    "audit",
+    "story",
+    "policy",
+    "workspaces",
+    "system",
+    "password",
+    "nowhere",
+)
+
+
+class Scene:
+    """A site with something on every page, seen by somebody with every role."""
+
+    def __init__(self) -> None:
+        self.ada = factories.person("ada", "submitter", "reviewer", "security", "admin")
+        self.eve = factories.person("eve", "submitter", "reviewer")
+        self.place = Workspace.objects.filter(name="calc").first() or factories.workspace()
+        self.open = factories.Story(self.ada, self.place, "Mend the sign and push it.")
+        self.open.work()
+        self.asked = self.open.ask()
+        script = "\n".join(f"echo {n}" for n in range(60)) + "\nrm -rf ~/\u202ex"
+        other = factories.Story(self.eve, self.place, "Something risky")
+        body = {"kind": "run_shell", "script": script}
+        self.escalated = other.ask(body, "ESCALATE", verification_inputs=["tests/t.py"])
+        self.settled = factories.Story(self.eve, self.place).ask()
+        decide(self.settled.pk, by=self.ada, verdict="deny", comment="no")
+        self.done = factories.Story(self.ada, self.place, "All done")
+        self.done.work()
+        self.done.end()
+
+    def address(self, name: str) -> str:
+        """Where a page is."""
+        run, done = f"/runs/{self.open.run.pk}/", f"/runs/{self.done.run.pk}/"
+        return {
+            "runs": "/",
+            "new": "/runs/new",
+            "run": run,
+            "finished": done,
+            "diffs": f"{run}?tab=artifacts",
+            "evidence": f"{done}?tab=evidence",
+            "traces": f"{run}?tab=traces",
+            "policytab": f"{run}?tab=policy",
+            "inbox": "/approvals/",
+            "asked": f"/approvals/{self.asked.pk}/",
+            "escalated": f"/approvals/{self.escalated.pk}/",
+            "settled": f"/approvals/{self.settled.pk}/",
+            "audit": "/audit/",
+            "story": f"/audit/?run={self.open.run.pk}&action={self.asked.action}",
+            "policy": "/policy/",
+            "workspaces": "/workspaces/",
+            "system": "/system/",
+            "password": "/password/",
+            "nowhere": "/nowhere/",
+        }[name]
+
+
+class Site:
+    """The server with its scene, and one page of a browser."""
+
+    def __init__(self, page: Page, server: Server, scene: Scene) -> None:
+        self.page, self.server, self.scene = page, server, scene
+        self.errors: list[str] = []
+        page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def open(self, name: str, theme: str = "light", width: int = 1280) -> None:
+        """A page in these colours and this width."""
+        cookie: Any = {"name": "theme", "value": theme, "url": self.server.url}
+        self.page.context.add_cookies([cookie])
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.goto(f"{self.server.url}{self.scene.address(name)}")
+
+
+@pytest.fixture(scope="module")
+def scene(server: Server) -> Scene:
+    """Made once: these tests only look at it."""
+    return Scene()
+
+
+def _page(chromium: Browser, server: Server, user: User) -> Page:
+    context = chromium.new_context()
+    context.add_cookies([{"name": "sessionid", "value": session_for(user), "url": server.url}])
+    context.set_default_timeout(15000)
+    return context.new_page()
+
+
+@pytest.fixture
+def site(chromium: Browser, server: Server, scene: Scene) -> Iterator[Site]:
+    """A page of ada's."""
+    page = _page(chromium, server, scene.ada)
+    yield Site(page, server, scene)
+    page.context.close()
+
+
+def _faults(page: Page, **options: Any) -> list[str]:
+    found = Axe().run(page, options=options).response["violations"]
+    return [
+        f"{fault['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
+        for fault in found
+        for node in fault["nodes"][:3]
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_rule_of_accessibility_is_broken_in_any_colour_or_width(site: Site, name: str) -> None:
+    site.open(name)
+    assert _faults(site.page, runOnly=RULES) == []
+    site.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    assert _faults(site.page, runOnly=["color-contrast"]) == []
+    site.page.set_viewport_size({"width": 320, "height": 900})
+    wide = site.page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    assert wide <= 0
+    assert [e for e in site.errors if "404 (Not Found)" not in e] == []
+
+
+@pytest.mark.parametrize("name", ["runs", "run", "inbox", "audit", "policy"])
+def test_every_target_is_large_enough(site: Site, name: str) -> None:
+    site.open(name)
+    small = site.page.evaluate(
+        """[...document.querySelectorAll("button, summary, select, input:not([type=hidden])")]
+        .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 0)
+        .filter((e) => !["checkbox", "radio"].includes(e.type))
+        .filter((e) => e.getBoundingClientRect().height < 24)
+        .map((e) => e.outerHTML.slice(0, 120))"""
+    )
+    assert small == []
+
+
+def test_every_page_has_one_heading_and_a_way_past_the_navigation(site: Site) -> None:
+    for name in NAMES:
+        site.open(name)
+        assert site.page.locator("h1").count() == 1, name
+        site.page.keyboard.press("Tab")
+        expect(site.page.locator(".skip")).to_be_focused()
+
+
+def test_the_system_chooses_the_colours_where_nobody_did(site: Site) -> None:
+    site.page.emulate_media(color_scheme="dark")
+    site.open("runs", "")
+    dark = site.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    site.open("runs", "dark")
+    assert site.page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+    site.page.get_by_role("button", name="Light").click()
+    expect(site.page.locator("html")).to_have_attribute("data-theme", "light")
+
+
+def test_a_reviewer_works_by_keys_alone(chromium: Browser, server: Server, scene: Scene) -> None:
+    mine = [factories.Story(scene.eve, scene.place, f"keys {n}").ask() for n in range(2)]
+    page = _page(chromium, server, scene.eve)
+    page.goto(f"{server.url}/approvals/")
+    page.wait_for_timeout(600)
+    for _ in range(10):
+        page.keyboard.press("j")
+        if page.evaluate("document.activeElement.closest('.card').dataset.card") == mine[0].pk:
+            break
+    card = page.locator(f"#card-{mine[0].pk}")
+    page.keyboard.press("a")
+    expect(card.locator("button.approve")).to_have_class(re.compile("armed"))
+    page.keyboard.press("a")
+    expect(card).to_have_class(re.compile("settled"))
+    expect(card).to_contain_text("eve approved this once")
+    expect(page.locator(f"#title-{mine[1].pk}")).to_be_focused()
+    page.keyboard.press("d")
+    page.keyboard.type("a a j k")
+    expect(page.locator(f"#comment-{mine[1].pk}")).to_have_value("a a j k")
+    assert Approval.objects.get(pk=mine[1].pk).state == "pending"
+    page.context.close()
+
+
+def test_keys_can_be_switched_off(chromium: Browser, server: Server, scene: Scene) -> None:
+    asked = factories.Story(scene.eve, scene.place, "no keys").ask()
+    page = _page(chromium, server, scene.eve)
+    page.goto(f"{server.url}/approvals/")
+    page.wait_for_timeout(600)
+    page.get_by_label("keys on").uncheck()
+    page.locator(f"#title-{asked.pk}").focus()
+    page.keyboard.press("a")
+    page.keyboard.press("a")
+    page.wait_for_timeout(300)
+    assert Approval.objects.get(pk=asked.pk).state == "pending"
+    page.context.close()
+
+
+def test_F1_a_question_settled_elsewhere_turns_and_a_new_one_appears(
+    chromium: Browser, server: Server, scene: Scene
+) -> None:
+    first = factories.Story(scene.eve, scene.place, "settled elsewhere").ask()
+    page = _page(chromium, server, scene.ada)
+    page.goto(f"{server.url}/approvals/")
+    expect(page.locator(f"#card-{first.pk}.open")).to_be_visible()
+    second = factories.Story(scene.eve, scene.place, "asked meanwhile").ask()
+    expect(page.locator(f"#card-{second.pk}.open")).to_be_visible(timeout=12000)
+    decide(first.pk, by=scene.eve, verdict="approve", comment="seen to")
+    expect(page.locator(f"#card-{first.pk}.settled")).to_contain_text("seen to", timeout=12000)
+    page.context.close()
+
+
+def test_an_answer_on_the_runs_page_needs_no_reload(
+    chromium: Browser, server: Server, scene: Scene
+) -> None:
+    story = factories.Story(scene.eve, scene.place, "answered in place")
+    asked = story.ask()
+    page = _page(chromium, server, scene.eve)
+    page.goto(f"{server.url}/runs/{story.run.pk}/")
+    page.locator(f"#comment-{asked.pk}").fill("not today")
+    page.get_by_role("button", name="Deny").click()
+    expect(page.locator("#timeline")).to_contain_text("eve denied it")
+    expect(page.locator("#timeline")).to_contain_text("not today")
+    expect(page.get_by_role("button", name="Deny")).to_have_count(0)
+    assert Approval.objects.get(pk=asked.pk).state == "denied"
+    page.context.close()
+
+
+def test_without_scripts_every_wish_still_works(
+    chromium: Browser, server: Server, scene: Scene
+) -> None:
+    asked = factories.Story(scene.eve, scene.place, "plain").ask()
+    context = chromium.new_context(java_script_enabled=False)
+    value = session_for(scene.eve)
+    context.add_cookies([{"name": "sessionid", "value": value, "url": server.url}])
+    page = context.new_page()
+    page.goto(f"{server.url}/approvals/{asked.pk}/")
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator("h1")).to_have_text("This was approved")
+    assert page.url.endswith(f"/approvals/{asked.pk}/")
+    context.close()
