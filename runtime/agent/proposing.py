@@ -40,10 +40,24 @@ from .state import Pending
 def ask_model(session: Session) -> Pending | None:
     """Ask, stream, validate, decide, journal. Returns an action that may run now, if any."""
     message = new_id()
-    writer = DeltaWriter(session.run.pk, session.task.pk, message)
+    try:
+        with DeltaWriter(session.run.pk, session.task.pk, message) as writer:
+            answer = _decide(session, writer)
+    except ProviderError as error:
+        _give_up(session, message, error)
+        return None
+    spoke = bool(answer.text)
+    pending = _journal(session, message, answer)
+    if spoke:
+        remove(session.run.pk, message)
+    return pending
+
+
+def _decide(session: Session, writer: DeltaWriter) -> Answer:
+    """Ask the model; what it says streams out, redacted across the borders of its pieces."""
     unsaid = redactor().stream()
     try:
-        answer = session.provider.decide(
+        return session.provider.decide(
             session.prompts.make(session.state),
             ordinal=session.state.answers,
             task_key=session.state.task_key,
@@ -52,18 +66,8 @@ def ask_model(session: Session) -> Pending | None:
             timeout=settings.M31A.MODEL_SECONDS,
             max_bytes=settings.M31A.MODEL_BYTES,
         )
-    except ProviderError as error:
+    finally:
         writer.add(unsaid.end())
-        writer.close()
-        _give_up(session, message, error)
-        return None
-    writer.add(unsaid.end())
-    writer.close()
-    spoke = bool(answer.text)
-    pending = _journal(session, message, answer)
-    if spoke:
-        remove(session.run.pk, message)
-    return pending
 
 
 def _give_up(session: Session, message: str, error: ProviderError) -> None:
@@ -76,6 +80,8 @@ def _give_up(session: Session, message: str, error: ProviderError) -> None:
     elif tasks.peek(session.claim) == "cancel":
         acknowledge_cancel(session, before=events)
         session.lost.set()
+    elif events and not session.lost.is_set():
+        session.append(events)
     if error.partial:
         remove(session.run.pk, message)
 
@@ -128,10 +134,10 @@ def _propose(
 ) -> Pending | None:
     body = action.body()
     with redactor().hiding(body):
-        return _decide(session, spoken, action, body, answer)
+        return _judge(session, spoken, action, body, answer)
 
 
-def _decide(
+def _judge(
     session: Session,
     spoken: MessageCompleted,
     action: Action,
@@ -226,10 +232,10 @@ def reconsider(session: Session, pending: Pending) -> Pending | None:
     """Decide again with the answer of a person. Returns the action if it may run now."""
     raw = session.raw(pending)
     with redactor().hiding(raw):
-        return _decide_again(session, pending, raw)
+        return _judge_again(session, pending, raw)
 
 
-def _decide_again(session: Session, pending: Pending, raw: dict[str, Any]) -> Pending | None:
+def _judge_again(session: Session, pending: Pending, raw: dict[str, Any]) -> Pending | None:
     approval = Approval.objects.filter(pk=pending.approval).first() if pending.approval else None
     fact = None
     if approval is not None and approval.state == "approved" and not approval.consumed_fence:
