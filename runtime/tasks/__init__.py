@@ -1,7 +1,7 @@
 """Claims and moves of tasks: the only room that decides changes of task and run rows."""
 
 from .claims import Claim, claim, idle, prefer_run, ready_count
-from .leases import expire_owner, peek, reap, renew
+from .leases import peek, reap, renew
 from .moves import Hold, held
 from .wake import enqueue
 
@@ -10,7 +10,6 @@ __all__ = [
     "Hold",
     "claim",
     "enqueue",
-    "expire_owner",
     "held",
     "idle",
     "peek",

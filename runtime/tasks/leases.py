@@ -42,12 +42,6 @@ def peek(claim: Claim) -> Standing:
     return "cancel" if row[1] == "cancelling" else "held"
 
 
-def expire_owner(owner_prefix: str) -> int:
-    """End at once the leases of an incarnation that is known to be dead; how many."""
-    mine = Task.objects.filter(state__in=LEASED, lease_owner__startswith=owner_prefix)
-    return mine.update(lease_expires_at=Now())
-
-
 def reap() -> int:
     """Take back every task whose holder is dead or whose lease ran out; how many.
 
