@@ -42,7 +42,7 @@ def ask_model(session: Session) -> Pending | None:
     message = new_id()
     try:
         with DeltaWriter(session.run.pk, session.task.pk, message) as writer:
-            answer = _decide(session, writer)
+            answer = _listen(session, writer)
     except ProviderError as error:
         _give_up(session, message, error)
         return None
@@ -53,7 +53,7 @@ def ask_model(session: Session) -> Pending | None:
     return pending
 
 
-def _decide(session: Session, writer: DeltaWriter) -> Answer:
+def _listen(session: Session, writer: DeltaWriter) -> Answer:
     """Ask the model; what it says streams out, redacted across the borders of its pieces."""
     unsaid = redactor().stream()
     try:

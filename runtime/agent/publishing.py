@@ -38,6 +38,7 @@ def commit_tree(session: Session, message: str) -> str:
     A commit that the journal does not know was interrupted: the branch is set back first.
     """
     state, space, ref = session.state, session.space, f"refs/heads/{branch(session)}"
+    message = redactor().text(message)
     try:
         return space.commit(state.tree, state.head, message, ref)
     except Refused:
