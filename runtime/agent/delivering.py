@@ -19,7 +19,6 @@ from runtime.journal.kinds import (
 )
 from runtime.models import Approval
 from runtime.sandbox import Cage
-from runtime.secrets import redactor
 
 from .preparing import OPEN_DEBT, refuse_finish
 from .publishing import branch, commit_tree
@@ -126,8 +125,7 @@ def _message(session: Session, action: Finish) -> str:
         *[f"Approved-by: {name}" for name in approvers],
         *[f"Verified-by: {' '.join(command)}" for command in session.state.verification],
     ]
-    summary = redactor().text(action.summary)
-    return f"{title}\n\n{summary}\n\n" + "\n".join(
+    return f"{title}\n\n{action.summary}\n\n" + "\n".join(
         " ".join(line.split()) for line in trailers
     )
 

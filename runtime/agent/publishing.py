@@ -5,6 +5,7 @@ from __future__ import annotations
 from runtime.core.actions import GitCommit, GitPush
 from runtime.core.errors import Refused, Unavailable
 from runtime.journal.kinds import ActionOutcomeUnknown, CheckpointCreated
+from runtime.secrets import redactor
 
 from .outcome import Outcome
 from .session import Session

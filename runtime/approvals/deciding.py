@@ -11,6 +11,7 @@ from runtime.journal.append import new_id
 from runtime.journal.book import Book, open_run
 from runtime.journal.kinds import ApprovalApproved, ApprovalDenied, GrantCreated, TaskReady
 from runtime.models import Approval, Grant, Task, User
+from runtime.secrets import redactor
 from runtime.tasks import moves
 
 from .expiring import expire
@@ -39,12 +40,17 @@ def decide(
     Raises `NotFound`, `BadInput`, `Refused` (no right), `Conflict` (too late, or changed).
     """
     wanted = _check_input(verdict, comment)
+    comment = redactor().text(comment)
     run_id = Approval.objects.filter(pk=approval_id).values_list("run_id", flat=True).first()
     if run_id is None:
-        raise NotFound(f"There is no approval {approval_id}.", remedy="`m31a approvals` lists them.")
+        raise NotFound(
+            f"There is no approval {approval_id}.", remedy="`m31a approvals` lists them."
+        )
     with open_run(run_id) as book:
-        approval = Approval.objects.select_for_update().select_related("run__workspace").get(
-            pk=approval_id
+        approval = (
+            Approval.objects.select_for_update()
+            .select_related("run__workspace")
+            .get(pk=approval_id)
         )
         span = parse_scope(scope, book.at)
         if approval.state != Approval.State.PENDING:
@@ -166,9 +172,7 @@ def wake(book: Book, approval: Approval, why: str) -> None:
     """The task that waited for this may go on."""
     task = Task.objects.select_for_update().get(pk=approval.task_id)
     if task.state == "waiting":
-        moves.move(
-            book, task, "ready", TaskReady(why=f"approval {why}"), available_at=book.at
-        )
+        moves.move(book, task, "ready", TaskReady(why=f"approval {why}"), available_at=book.at)
 
 
 def _grant(book: Book, approval: Approval, span: Scope, actor: str) -> None:

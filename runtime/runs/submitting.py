@@ -18,6 +18,7 @@ from runtime.models import Artifact, Run, Task, User, Workspace
 from runtime.policy import MODES
 from runtime.providers import check_script, configured, load
 from runtime.sandbox import pick_uid
+from runtime.secrets import redactor
 from runtime.workspaces.space import RunSpace
 
 MAX_OBJECTIVE = 20_000
@@ -138,7 +139,7 @@ def _create(wish: Submission, workspace: Workspace, provider: str) -> Submitted:
     run = Run(
         id=new_id(),
         workspace=workspace,
-        objective=wish.objective.strip(),
+        objective=redactor().text(wish.objective.strip()),
         workflow=wish.workflow,
         provider=provider,
         script=script.sha256 if script else "",

@@ -21,6 +21,7 @@ HOLD = 512
 """Characters of a stream without blanks that are held back; no token of a known prefix is longer."""
 MAX_HELD = 16_384
 """Characters that are held back at all, while something that may be a secret goes on."""
+_ARGUMENT = "[redacted:argument]"
 _KNOWN_NAMES = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_KEY", "_CREDENTIALS")
 
 
@@ -36,7 +37,7 @@ class Redactor:
         """Meanwhile hide, wherever they turn up, the secrets that only their place in `raw` tells,
         such as the argument after `--password`."""
         before = self._known
-        own = [(text, "argument") for text in _differing(raw, self.value(raw))]
+        own = [(text, "argument") for text in _by_place(raw, self.value(raw))]
         known = [*before, *(pair for pair in own if len(pair[0]) >= MIN_KNOWN)]
         self._known = sorted(known, key=lambda pair: -len(pair[0]))
         try:
@@ -76,9 +77,9 @@ class Redactor:
         for item in items:
             option = OPTION.match(item) if isinstance(item, str) else None
             if option and option.group(2):
-                result.append(f"{option.group(1)}=[redacted:argument]")
+                result.append(f"{option.group(1)}={_ARGUMENT}")
             elif hide and isinstance(item, str) and item and not item.startswith("-"):
-                result.append("[redacted:argument]")
+                result.append(_ARGUMENT)
             else:
                 result.append(self.value(item))
             hide = option is not None and not option.group(2)
@@ -112,20 +113,21 @@ class Redactor:
         return min(starts)
 
 
-def _differing(raw: Any, shown: Any) -> Iterator[str]:
-    """Strings that redaction changed; of `--name=value` the value, too."""
+def _by_place(raw: Any, shown: Any) -> Iterator[str]:
+    """The strings that redaction hid whole, and of `--name=value` the value."""
     if raw is shown:
         return
     if isinstance(raw, str):
-        yield raw
-        if raw.startswith("-") and "=" in raw:
+        if shown == _ARGUMENT:
+            yield raw
+        elif shown.endswith(f"={_ARGUMENT}"):
             yield raw.partition("=")[2]
     elif isinstance(raw, dict):
         for name, item in raw.items():
-            yield from _differing(item, shown[name])
+            yield from _by_place(item, shown[name])
     elif isinstance(raw, (list, tuple)):
         for left, right in zip(raw, shown, strict=True):
-            yield from _differing(left, right)
+            yield from _by_place(left, right)
 
 
 class Stream:
