@@ -89,3 +89,9 @@ def test_the_words_of_a_decision_stand_beside_its_colour() -> None:
     for word in ("ALLOW", "ASK", "ESCALATE", "DENY"):
         row = events.render(event("policy.decided", {"decision": word}))
         assert f"</svg>{word}</span>" in row
+
+
+def test_a_damaged_record_is_told_and_shown() -> None:
+    row = events.render(event("run.succeeded", {"unreadable": "no <json>"}))
+    assert "cannot be read" in row and "no &lt;json&gt;" in row
+    assert "The run succeeded" not in row

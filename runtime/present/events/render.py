@@ -50,7 +50,10 @@ def row(event: EventRow, viewer: object = None, *, head: Head = stored_head) -> 
 
     `viewer` is who looks; every row that a person may fetch at all reads the same for all.
     """
-    view = RENDERERS.get(event.type, _unknown)(Facts(event, head))
+    renderer = RENDERERS.get(event.type, _unknown)
+    if event.payload.keys() == {"unreadable"}:
+        renderer = _damaged
+    view = renderer(Facts(event, head))
     return {
         "seq": event.seq,
         "run": event.run,
@@ -114,3 +117,13 @@ def _unknown(facts: Facts) -> View:
         icon="unknown",
         body=html.fold("What it holds", html.pre(payload, "Payload")),
     )
+
+
+def _damaged(facts: Facts) -> View:
+    """A payload that somebody changed behind the runtime's back; the chain check names it."""
+    title = format_html(
+        "<strong>This record cannot be read</strong>: it was changed. Check the chain. <code>{}</code>",
+        text.visible(facts.row.type),
+    )
+    held = html.pre(facts.text("unreadable"), "What it holds")
+    return View(title, "warn", "deny", "loud", html.fold("What it holds", held))
