@@ -5,7 +5,9 @@ Decision, event and wake-up are one transaction. Whoever answers never runs the 
 
 from __future__ import annotations
 
-from runtime.core import clock
+from django.contrib.auth.models import Permission
+
+from runtime.core import clock, texts
 from runtime.core.errors import BadInput, Conflict, NotFound, Refused
 from runtime.journal.append import new_id
 from runtime.journal.book import Book, open_run
@@ -48,7 +50,7 @@ def decide(
         )
     with open_run(run_id) as book:
         approval = (
-            Approval.objects.select_for_update()
+            Approval.objects.select_for_update(of=("self",))
             .select_related("run__workspace")
             .get(pk=approval_id)
         )
@@ -73,6 +75,7 @@ def decide(
 def _check_input(verdict: str, comment: str) -> str:
     if verdict not in VERDICTS:
         raise BadInput(f"verdict: {verdict!r} is none.", remedy="Use approve or deny.")
+    texts.check(comment, "comment")
     if len(comment) > MAX_COMMENT:
         raise BadInput(
             f"comment: {len(comment)} characters are over the bound of {MAX_COMMENT}.",
@@ -97,7 +100,7 @@ def _check_right(approval: Approval, by: User) -> None:
     """ASK: a reviewer. ESCALATE: a member of security who did not submit the run, always."""
     person = User.objects.get(pk=by.pk)
     if approval.decision == "ESCALATE":
-        if not _has(person, "runtime.decide_critical"):
+        if not _has(person, "decide_critical"):
             raise Refused(
                 f"{person.get_username()} may not answer an ESCALATE.",
                 remedy="`m31a user add NAME --role security` names somebody who may.",
@@ -109,12 +112,12 @@ def _check_right(approval: Approval, by: User) -> None:
             )
     elif approval.kind == Approval.Kind.QUESTION:
         mine = person.get_username() == approval.submitted_by
-        if not mine and not _has(person, "runtime.decide_approval"):
+        if not mine and not _has(person, "decide_approval"):
             raise Refused(
                 f"{person.get_username()} may not answer this question.",
                 remedy="The submitter or a reviewer may.",
             )
-    elif not _has(person, "runtime.decide_approval"):
+    elif not _has(person, "decide_approval"):
         raise Refused(
             f"{person.get_username()} may not answer an ASK.",
             remedy="`m31a user add NAME --role reviewer` names somebody who may.",
@@ -122,8 +125,9 @@ def _check_right(approval: Approval, by: User) -> None:
 
 
 def _has(person: User, permission: str) -> bool:
-    """A right through a role. Being superuser is none."""
-    return person.is_active and permission in person.get_group_permissions()
+    """A right through a role, read now. Being superuser is none."""
+    given = Permission.objects.filter(group__user=person, codename=permission)
+    return person.is_active and given.exists()
 
 
 def _check_seen(approval: Approval, seen: str | None) -> None:
@@ -140,6 +144,12 @@ def _answer(
 ) -> None:
     if approval.kind == Approval.Kind.QUESTION and wanted == "approved" and not comment.strip():
         raise BadInput("comment: the answer is empty.", remedy="Write the answer as the comment.")
+    if approval.kind == Approval.Kind.QUESTION and span.kind != "once":
+        raise BadInput(
+            "scope: an answer to a question counts once.", remedy="Use once.", field="scope"
+        )
+    if wanted == "denied":
+        scope = "once"
     actor = f"user:{by.get_username()}"
     approval.state = wanted
     approval.decided_by = by.get_username()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runtime import approvals
+from runtime.core import texts
 from runtime.core.errors import Refused
 from runtime.journal.book import open_run
 from runtime.journal.kinds import RunCancelRequested, TaskCancelled, TaskCancelling
@@ -17,6 +18,7 @@ def cancel(run_id: str, by: User, reason: str = "") -> Run:
     Open questions fall in the same transaction. Raises `NotFound`, and `Refused` for a run that
     has ended or a person without the right; nothing is written then.
     """
+    texts.check(reason, "reason")
     actor = f"user:{by.get_username()}"
     with open_run(run_id) as book:
         run = book.run

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
+
 from runtime.core.errors import BadInput, Refused
 from runtime.journal.book import open_run
 from runtime.journal.kinds import RunRetried, TaskRetried
@@ -34,7 +36,7 @@ def retry(run_id: str, by: User, max_attempts: int | None = None) -> Run:
                 f"The run is {run.state}; only a failed run can be retried.",
                 remedy="Submit a new run instead.",
             )
-        failed = list(Task.objects.select_for_update().filter(run=run, state="failed"))
+        failed = list(_locked(run, "failed"))
         for task in failed:
             if task.attempt >= bound:
                 raise Refused(
@@ -62,7 +64,22 @@ def retry(run_id: str, by: User, max_attempts: int | None = None) -> Run:
                 reason="",
                 steps=0,
             )
-        for task in Task.objects.select_for_update().filter(run=run, state="skipped"):
-            Dependency.objects.filter(child=task).update(satisfied=False)
+        again = {task.pk for task in failed}
+        for task in _skipped_for(run, again):
+            # Edges from tasks that are not tried again stay as they are: those do not end again.
+            Dependency.objects.filter(child=task, parent__in=again).update(satisfied=False)
             moves.move(book, task, "blocked", TaskRetried(), actor=actor)
     return book.run
+
+
+def _skipped_for(run: Run, failed: set[str]) -> list[Task]:
+    """Skipped tasks that depend on these, directly or through others; `failed` grows by them."""
+    skipped = list(_locked(run, "skipped"))
+    edges = set(Dependency.objects.filter(child__in=skipped).values_list("parent_id", "child_id"))
+    while more := {child for parent, child in edges if parent in failed} - failed:
+        failed |= more
+    return [task for task in skipped if task.pk in failed]
+
+
+def _locked(run: Run, state: str) -> QuerySet[Task]:
+    return Task.objects.select_for_update().filter(run=run, state=state).order_by("id")

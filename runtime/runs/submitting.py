@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import IntegrityError
 
 from runtime import artifacts, tasks
+from runtime.core import texts
 from runtime.core.errors import BadInput, NotFound, NotYet, Refused
 from runtime.journal.append import new_id, now
 from runtime.journal.book import new_run
@@ -80,6 +81,8 @@ def submit(wish: Submission) -> Submitted:
 
 
 def _check(wish: Submission) -> None:
+    texts.check(wish.objective, "objective")
+    texts.check(wish.key or "", "key")
     objective = wish.objective.strip()
     if not objective or len(objective) > MAX_OBJECTIVE:
         raise BadInput(
