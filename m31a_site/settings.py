@@ -118,6 +118,7 @@ AUTH_PASSWORD_VALIDATORS = [
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25
+AXES_LOCKOUT_TEMPLATE = "login/locked.html"
 
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "runs"
@@ -140,7 +141,9 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = environment.HTTPS
 SECURE_HSTS_PRELOAD = environment.HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if environment.HTTPS else None
 SILENCED_SYSTEM_CHECKS = (
-    [] if environment.HTTPS else ["security.W004", "security.W008", "security.W012", "security.W016"]
+    []
+    if environment.HTTPS
+    else ["security.W004", "security.W008", "security.W012", "security.W016"]
 )
 
 CONTENT_SECURITY_POLICY = {

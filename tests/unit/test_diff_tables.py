@@ -67,7 +67,5 @@ def test_blanks_can_be_shown() -> None:
 
 
 def test_a_file_without_final_newline_says_so() -> None:
-    html = diffs.render(
-        "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n"
-    )
+    html = diffs.render("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n")
     assert "No newline at end of file" in html

@@ -31,7 +31,12 @@ def verdict(machine: str, call: str | int, *args: int, audit: int | None = None)
         elif operation == 0x06:
             return int(value)
         else:
-            true = {0x15: held == value, 0x35: held >= value, 0x25: held > value, 0x45: bool(held & value)}
+            true = {
+                0x15: held == value,
+                0x35: held >= value,
+                0x25: held > value,
+                0x45: bool(held & value),
+            }
             at += yes if true[operation] else no
 
 
@@ -110,7 +115,17 @@ def test_other_kinds_of_call_numbers(machine: str) -> None:
 
 
 def test_both_processors_refuse_the_same() -> None:
-    only_old = {"open", "creat", "chmod", "mknod", "iopl", "ioperm", "modify_ldt", "uselib", "_sysctl"}
+    only_old = {
+        "open",
+        "creat",
+        "chmod",
+        "mknod",
+        "iopl",
+        "ioperm",
+        "modify_ldt",
+        "uselib",
+        "_sysctl",
+    }
     x86, arm = (set(MACHINES[name].numbers) for name in ("x86_64", "aarch64"))
     assert x86 - arm == only_old and not arm - x86
 

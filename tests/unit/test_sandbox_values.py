@@ -80,7 +80,9 @@ def test_the_range_of_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
         assert pick_uid(set()) is None
 
 
-@pytest.mark.parametrize("text", ["", "5", "0-10", "500-600", "9-8", "a-b", "5000-4294967295", "-5000-6000"])
+@pytest.mark.parametrize(
+    "text", ["", "5", "0-10", "500-600", "9-8", "a-b", "5000-4294967295", "-5000-6000"]
+)
 def test_a_range_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("M31A_UID_RANGE", text)
     with pytest.raises(BadInput, match="M31A_UID_RANGE"):

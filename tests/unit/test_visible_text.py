@@ -13,7 +13,18 @@ from runtime.present import ansi, text
 
 @pytest.mark.parametrize(
     "character",
-    ["\u200b", "\u202e", "\u2028", "\x1b", "\x00", "\x7f", "\u00a0", "\ufeff", "\u3164", "\U000e0041"],
+    [
+        "\u200b",
+        "\u202e",
+        "\u2028",
+        "\x1b",
+        "\x00",
+        "\x7f",
+        "\u00a0",
+        "\ufeff",
+        "\u3164",
+        "\U000e0041",
+    ],
 )
 def test_F20_a_character_that_cannot_be_seen_becomes_a_mark(character: str) -> None:
     shown = text.visible(f"rm -rf a{character}b")
