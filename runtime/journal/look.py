@@ -6,7 +6,6 @@ An idle look is three short queries, however many runs and browsers there are.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -20,7 +19,6 @@ from .rows import EventRow
 
 FIRST_ROWS = 200
 """Rows that a new feed begins with."""
-log = logging.getLogger(__name__)
 
 ENDS = ("message.completed", "message.cut")
 
@@ -87,12 +85,7 @@ def _events(run: str, place: Place, head: tuple[int, str], dress: Dress) -> News
     seq, state = head
     if place.head is not None and seq <= place.head:
         return News(False, place.head, state)
-    try:
-        rows = read.last(run, FIRST_ROWS) if place.head is None else read.read(run, place.head)
-    except ValueError:
-        # A damaged record is not shown, and does not stop the other runs.
-        log.exception("The record of run %s cannot be read; `m31a audit verify` says where.", run)
-        return News()
+    rows = read.last(run, FIRST_ROWS) if place.head is None else read.read(run, place.head)
     at = rows[-1].seq if rows else (place.head or 0)
     ended = tuple(str(row.payload.get("message")) for row in rows if row.type in ENDS)
     dressed = tuple(Dressed(row.seq, dress(row)) for row in rows)
