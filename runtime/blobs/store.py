@@ -43,9 +43,11 @@ def put(data: bytes) -> str:
         )
     digest = sha256(data)
     target = path(digest)
-    if target.exists():
+    if _holds(target, data):
         return digest
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not target.parent.is_dir():
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _sync(target.parent.parent)
     handle, temporary = tempfile.mkstemp(prefix=".new-", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -58,6 +60,14 @@ def put(data: bytes) -> str:
         raise
     _sync(target.parent)
     return digest
+
+
+def _holds(target: Path, data: bytes) -> bool:
+    """Whether the file has these bytes. One that was damaged is written anew."""
+    try:
+        return target.stat().st_size == len(data) and target.read_bytes() == data
+    except FileNotFoundError:
+        return False
 
 
 def _sync(folder: Path) -> None:

@@ -34,6 +34,8 @@ def cancel(run_id: str, by: User, reason: str = "") -> Run:
         approvals.cancel_open(book, "interrupted")
         rows = Task.objects.select_for_update().filter(run=run).order_by("id")
         for task in list(rows):
+            # The end of a task before it may have ended this one, too.
+            task.refresh_from_db(fields=["state"])
             if task.state in {"blocked", "ready", "waiting"}:
                 moves.move(book, task, "cancelled", TaskCancelled(), actor=actor)
             elif task.state == "running":

@@ -19,6 +19,7 @@ from runtime.journal.kinds import (
     RunCancelled,
     RunFailed,
     RunSucceeded,
+    TaskCancelled,
     TaskReady,
     TaskSkipped,
 )
@@ -106,6 +107,9 @@ def _settle_children(book: Book, parent: Task) -> None:
     for edge in list(edges):
         child = Task.objects.select_for_update().get(pk=edge.child_id)
         if child.state != "blocked":
+            continue
+        if book.run.cancel_requested:
+            move(book, child, "cancelled", TaskCancelled())
             continue
         if not _met(edge.kind, parent.state):
             move(book, child, "skipped", TaskSkipped())
