@@ -15,7 +15,7 @@ from runtime.sandbox import Result
 from runtime.workspaces import verbs
 
 from . import publishing
-from .outcome import Outcome, bounded, trace_of
+from .outcome import Outcome, observable, trace_of
 from .session import Session
 from .state import Pending
 from .trees import take_if_touched
@@ -90,7 +90,7 @@ def observed(
         for part in (result.text("stdout"), result.text("stderr"))
         if part
     )
-    shown, cut = bounded(output)
+    shown, cut = observable(output)
     kept = []
     if (output and (cut or len(output) > 2000)) and session.workspace.retention != "none":
         kept = [artifacts.keep_text(output, f"output of {program}"[:255], "output")]

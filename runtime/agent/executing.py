@@ -17,7 +17,7 @@ from runtime.workspaces.diffs import of_edit
 
 from . import publishing
 from .commands import run_command, run_shown
-from .outcome import Outcome, bounded
+from .outcome import Outcome, bounded, observable
 from .session import Session
 from .state import Pending
 from .trees import take, take_if_touched
@@ -58,7 +58,7 @@ def _grep(session: Session, pending: Pending, action: kinds.Grep) -> Outcome:
 
 def _seen(session: Session, pending: Pending, text: str, name: str) -> Outcome:
     """An observation, bounded; what does not fit is an artifact."""
-    shown, cut = bounded(text)
+    shown, cut = observable(text)
     kept = []
     if cut and session.workspace.retention != "none":
         kept = [artifacts.keep_text(text, f"{pending.kind} {name}"[:255], "observation")]

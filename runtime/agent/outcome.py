@@ -8,6 +8,7 @@ from typing import Any
 from runtime.artifacts import ArtifactFact
 from runtime.journal.kind import Payload
 from runtime.sandbox import Result
+from runtime.secrets import redactor
 
 MAX_OBSERVATION = 16_000
 """Characters of one observation that the model sees; the whole is an artifact."""
@@ -26,6 +27,11 @@ class Outcome:
     events: list[Payload] = field(default_factory=list)
     instead: Payload | None = None
     """Journaled in place of `action.completed`: a refusal."""
+
+
+def observable(text: str) -> tuple[str, int]:
+    """A text as an observation: redacted before it is cut, so that no secret is cut in two."""
+    return bounded(redactor().text(text))
 
 
 def bounded(text: str, limit: int = MAX_OBSERVATION) -> tuple[str, int]:

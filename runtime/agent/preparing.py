@@ -24,6 +24,9 @@ def prepare_start(session: Session, action_id: str, action: Action) -> Payload:
     if kind == "verify" and not session.state.verification:
         reason = "No verification command is configured for this workspace."
         return ActionRefused(action=action_id, kind=kind, reason=reason, by="runtime")
+    if kind == "ask_human" and session.state.mode == "unattended":
+        reason = "Nobody answers questions in an unattended run."
+        return ActionRefused(action=action_id, kind=kind, reason=reason, by="mode unattended")
     if isinstance(action, (ReplaceText, WriteFile)):
         return _start_edit(session, action_id, kind, action)
     program = action.program if isinstance(action, RunTool) else None

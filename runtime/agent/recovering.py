@@ -10,9 +10,7 @@ from __future__ import annotations
 from runtime import artifacts
 from runtime.core.actions import GitCommit, ReplaceText, RunTool, WriteFile
 from runtime.core.errors import Refused
-from runtime.journal import deltas
-from runtime.journal.kinds import ActionOutcomeUnknown, MessageCut, WorktreeRestored
-from runtime.models import Delta
+from runtime.journal.kinds import ActionOutcomeUnknown, WorktreeRestored
 from runtime.sandbox import end_leftovers
 from runtime.workspaces import verbs
 
@@ -97,18 +95,6 @@ def _unknown(session: Session, pending: Pending, reason: str) -> Outcome:
         reason=f"The outcome is unknown: {reason}. Look before you repeat it.",
     )
     return Outcome(False, event.reason, instead=event)
-
-
-def cut_speech(session: Session) -> None:
-    """A model spoke when its worker died: what had streamed is kept, and marked as cut."""
-    rows = Delta.objects.filter(run=session.run.pk, task=session.task.pk)
-    spoken: dict[str, list[str]] = {}
-    for message, text in rows.order_by("message", "part").values_list("message", "text"):
-        spoken.setdefault(message, []).append(text)
-    for message, parts in spoken.items():
-        whole = "".join(parts)
-        session.append([MessageCut(message=message, text=whole, reason="interrupted")])
-        deltas.remove(session.run.pk, message)
 
 
 def restore(session: Session) -> None:

@@ -12,6 +12,7 @@ from runtime.journal.kind import Payload
 from runtime.journal.kinds import CheckpointCreated, VerificationFailed, VerificationPassed
 from runtime.policy.authorised import by_operator
 from runtime.sandbox import Cage
+from runtime.secrets import redactor
 
 from .commands import KEEP, standing, stopped, unknown
 from .outcome import Outcome, bounded
@@ -54,9 +55,9 @@ def verify(session: Session, pending: Pending) -> Outcome:
     tree = session.state.tree
     session.space.renew_links()
     evidence = run_all(session, session.cage)
-    if evidence.stopped:
-        return unknown(pending)
     after = _look_after(session, pending, tree)
+    if evidence.stopped:
+        return _cut_short(pending, tree, evidence, after)
     reason = evidence.reason
     if after.touched and not reason:
         reason = f"The verification changed tracked files: {', '.join(after.touched[:10])}"
@@ -69,6 +70,15 @@ def verify(session: Session, pending: Pending) -> Outcome:
     shown, cut = bounded(said)
     events: list[Payload] = [after.moved, ended] if after.moved else [ended]
     return Outcome(not reason, shown, cut=cut, artifacts=evidence.outputs, events=events)
+
+
+def _cut_short(pending: Pending, tree: str, evidence: Evidence, after: Aftermath) -> Outcome:
+    """The worker's end stopped it: nobody knows; what it made so far is left out all the same."""
+    outcome = unknown(pending)
+    outcome.artifacts = evidence.outputs
+    ended = _ended(pending, tree, evidence, "The worker was stopped.", after.made)
+    outcome.events = [after.moved, ended] if after.moved else [ended]
+    return outcome
 
 
 def _ended(
@@ -96,7 +106,7 @@ def run_all(session: Session, cage: Cage) -> Evidence:
     for argv in session.state.verification:
         command = by_operator(Exec(argv[0], tuple(argv[1:])), "verification")
         result = cage.run(command, cancel=session.interrupt, keep=KEEP)
-        output = result.text("stdout") + result.text("stderr")
+        output = redactor().text(result.text("stdout") + result.text("stderr"))
         shown, _ = bounded(output, PER_COMMAND)
         texts.append(f"$ {' '.join(argv)}\n{standing(result)}\n{shown}")
         entry: dict[str, Any] = {

@@ -67,7 +67,7 @@ def submit(wish: Submission) -> Submitted:
             remedy="`m31a user add NAME --role submitter` gives that right.",
         )
     _check(wish)
-    if wish.key is not None and (first := _earlier(wish.key)):
+    if wish.key is not None and (first := _earlier(wish.key, wish.by)):
         return first
     workspace = Workspace.objects.filter(name=wish.workspace).first()
     if workspace is None:
@@ -114,9 +114,14 @@ def _check(wish: Submission) -> None:
         )
 
 
-def _earlier(key: str) -> Submitted | None:
+def _earlier(key: str, by: User) -> Submitted | None:
+    """The run that has this key. Raises `BadInput` where it is nobody's business of `by`."""
     run = Run.objects.filter(key=key).first()
-    return None if run is None else Submitted(run, False, ())
+    if run is None:
+        return None
+    if not Run.objects.visible_to(by).filter(pk=run.pk).exists():
+        raise BadInput("key: a run of somebody else has it.", remedy="Take another.", field="key")
+    return Submitted(run, False, ())
 
 
 def _provider(wish: Submission) -> str:
@@ -163,7 +168,7 @@ def _create(wish: Submission, workspace: Workspace, provider: str) -> Submitted:
         _write(run, script, workspace, space, uncommitted, left_out, warnings)
     except IntegrityError:
         space.remove()
-        if wish.key is not None and (first := _earlier(wish.key)):
+        if wish.key is not None and (first := _earlier(wish.key, wish.by)):
             return first
         raise
     except BaseException:

@@ -198,3 +198,12 @@ def test_a_plan_changes_nothing_and_asks_nobody(cast):
     assert told.types.count("action.refused") == 2
     assert "approval.requested" not in told.types
     assert told.state == "succeeded"
+
+
+def test_an_unattended_run_asks_nobody(cast):
+    workspace(cast.alice)
+    told = play(
+        cast.alice, [{"kind": "ask_human", "question": "May I?"}, FINISH], mode="unattended"
+    )
+    assert "Nobody answers" in seen(told)[0]
+    assert told.state == "succeeded"

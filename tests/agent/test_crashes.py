@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from datetime import timedelta
+
 import psutil
 import pytest
 
@@ -9,13 +13,25 @@ from runtime import blobs, runs
 from runtime.agent import delivering, driver, proposing, publishing
 from runtime.agent.session import Session
 from runtime.journal import verify
-from runtime.models import Delta, SealedBytes
+from runtime.journal.append import now
+from runtime.models import Delta, SealedBytes, Task
 from runtime.providers.scripted import ScriptedProvider
 from runtime.runs import replay
 from runtime.workspaces.editor import Editor
 from runtime.workspaces.space import RunSpace
-from tests.agent.dying import die, die_after, kill_when, work_and_die
-from tests.agent.scenes import answer, happened, seen, shell, space, task, tool, tree, write
+from tests.agent.dying import die, die_after, kill_when, start, work_and_die
+from tests.agent.scenes import (
+    answer,
+    happened,
+    seen,
+    shell,
+    space,
+    task,
+    tool,
+    tree,
+    wait_for,
+    write,
+)
 from tests.kit import EDIT, FINISH, VERIFY, Told, git, repository, submit, workspace
 
 SLOW = """import time
@@ -43,7 +59,7 @@ def sleepers() -> list[int]:
     return found
 
 
-def test_a_killed_command_is_not_repeated_and_its_outcome_is_unknown(cast):
+def test_R2_F42_a_killed_command_is_not_repeated_and_its_outcome_is_unknown(cast):
     files = {"slow.py": SLOW, ".gitignore": "*.log\n", "notes.txt": "x\n"}
     workspace(cast.alice, repository(files))
     told = submit(cast.alice, [EDIT, tool("python3", "slow.py"), FINISH, VERIFY, FINISH])
@@ -61,6 +77,27 @@ def test_a_killed_command_is_not_repeated_and_its_outcome_is_unknown(cast):
     assert told.types.count("finish.refused") == 1, "the debt stays"
     assert told.state == "succeeded"
     assert (task(told).attempt, task(told).crashes) == (2, 1)
+    check(told)
+
+
+def test_F44_a_worker_that_was_frozen_is_fenced_off(cast):
+    workspace(cast.alice, repository({"slow.py": SLOW, ".gitignore": "*.log\n"}))
+    told = submit(cast.alice, [tool("python3", "slow.py"), FINISH])
+    frozen = start()
+    try:
+        wait_for(lambda: (tree(told) / "t.txt").exists())
+        os.kill(frozen, signal.SIGSTOP)
+        long_ago = now() - timedelta(seconds=1000)
+        assert Task.objects.filter(state="running").update(lease_expires_at=long_ago) == 1
+        told.work()
+        assert told.state == "succeeded"
+        assert sleepers() == [], "the command of the frozen worker is ended"
+        before = len(told.events)
+    finally:
+        os.kill(frozen, signal.SIGCONT)
+        os.waitpid(frozen, 0)
+    assert len(told.events) == before, "it wrote nothing more"
+    assert (tree(told) / "out.log").read_text() == "once\n"
     check(told)
 
 

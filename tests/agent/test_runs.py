@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from runtime import runs, tasks
-from runtime.core.errors import Refused
+from runtime.core.errors import BadInput, Refused
 from runtime.journal import read, verify
 from runtime.journal.kinds import TaskCancelled
 from runtime.models import Event, Run, Task, Trace
+from runtime.people import service
 from runtime.runs import replay
 from runtime.worker import inline
 from tests.agent.scenes import cancel_at, task, tool
@@ -42,6 +43,17 @@ def test_R1_the_same_key_twice_is_the_first_run_and_writes_nothing(cast):
     before = counts()
     second = submit(cast.alice, [tool("true"), FINISH], key="once")
     assert second.run.pk == first.run.pk
+    assert counts() == before
+
+
+def test_R1_the_key_of_somebody_elses_run_is_refused(cast):
+    workspace(cast.alice)
+    submit(cast.alice, [FINISH], key="once")
+    carol = service.add("carol", ["submitter"], by=None)
+    before = counts()
+    with pytest.raises(BadInput) as refused:
+        submit(carol, [FINISH], key="once")
+    assert refused.value.field == "key"
     assert counts() == before
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from django.test import Client
 
 from runtime import approvals
 from runtime.journal import verify
-from runtime.models import SealedBytes
+from runtime.models import Run, SealedBytes
 from runtime.runs import replay
 from tests.agent.scenes import answer, seen, tool, tree, write
 from tests.kit import EDIT, FINISH, VERIFY, play, repository, submit, workspace
@@ -35,12 +36,17 @@ def everywhere(secret: str) -> list[str]:
             cursor.execute(f'SELECT * FROM "{table}"')
             for row in cursor.fetchall():
                 found += [table for value in row if secret in _text(value)]
-    wanted = secret.encode()
-    for path in Path(settings.M31A.DATA_DIR).rglob("*"):
-        skipped = "tree" in path.parts or path.suffix in {".template", ".sqlite3"}
-        if path.is_file() and not skipped and not path.name.startswith("m31a.sqlite3"):
-            found += [str(path)] if wanted in path.read_bytes() else []
-    return found
+    return found + [str(path) for path in _files() if secret.encode() in path.read_bytes()]
+
+
+def _files() -> Iterator[Path]:
+    """Files of the data folder: blobs, and of this test's runs all but worktree and database."""
+    data = Path(settings.M31A.DATA_DIR)
+    runs = Run.objects.exclude(pk="system").values_list("pk", flat=True)
+    for folder in (data / "blobs", data / "hints", *(data / "runs" / run for run in runs)):
+        for path in folder.rglob("*"):
+            if path.is_file() and folder / "tree" not in path.parents:
+                yield path
 
 
 def _text(value: object) -> str:
@@ -157,3 +163,13 @@ def test_a_secret_in_an_objective_or_a_summary_is_hidden(cast, files):
     assert told.state == "succeeded", told.reason
     assert everywhere(TOKEN) == []
     assert replay.check(told.run.pk) == ""
+
+
+def test_F55_a_secret_where_an_observation_is_cut_is_hidden_whole(cast):
+    token = "ghp_" + secrets.token_hex(18)
+    body = f"print('x' * 7980, '{token[:9]}' + '{token[9:]}', 'y' * 30000)\n"
+    workspace(cast.alice, repository({"leak.py": body}))
+    told = play(cast.alice, [tool("python3", "leak.py"), FINISH])
+    assert "left out here" in seen(told)[0]
+    assert token[:9] not in seen(told)[0]
+    assert everywhere(token) == []

@@ -13,8 +13,8 @@ from django.db import connection
 from runtime import tasks
 from runtime.runs import replay
 from runtime.worker import inline, slices
-from tests.agent.scenes import answer, task, tool
-from tests.kit import EDIT, FINISH, VERIFY, play, submit, workspace
+from tests.agent.scenes import Meanwhile, answer, space, task, tool, tree, wait_for
+from tests.kit import EDIT, FINISH, VERIFY, play, repository, submit, workspace
 
 STEPS = [
     {"kind": "read_file", "path": "notes.txt"},
@@ -65,6 +65,48 @@ def test_a_stop_lets_go_at_the_next_step_and_uses_up_no_attempt(cast):
     told.work()
     assert told.state == "succeeded"
     assert task(told).attempt == 1
+
+
+SLOW = "import time\nopen('made', 'w').close()\ntime.sleep(55)\n"
+
+
+def stop_during(told, kind: str) -> None:
+    """A worker that is told to stop while it does something that makes a file."""
+    claim = tasks.claim("test")
+    assert claim is not None
+    stop = threading.Event()
+    with Meanwhile(
+        told, "task.claimed", lambda: (wait_for((tree(told) / "made").exists), stop.set())
+    ):
+        slices.drive(claim, stop)
+    assert told.last("action.outcome_unknown")["kind"] == kind
+    assert told.last("task.released")["why"] == "stop"
+    assert task(told).state == "ready"
+
+
+def test_a_stop_ends_the_running_command_and_its_outcome_is_unknown(cast):
+    workspace(cast.alice, repository({"slow.py": SLOW}))
+    told = submit(cast.alice, [tool("python3", "slow.py"), FINISH, VERIFY, FINISH])
+    stop_during(told, "run_tool")
+    told.work()
+    assert told.state == "succeeded"
+    assert task(told).attempt == 1
+    assert told.types.count("finish.refused") == 1, "what it made is there, and no one verified it"
+    assert replay.check(told.run.pk) == ""
+
+
+def test_a_stop_during_a_verification_leaves_out_what_it_had_made(cast):
+    files = {"v.sh": "test -e again && exit 0\ntouch made\nsleep 55\n", "notes.txt": "x\n"}
+    workspace(cast.alice, repository(files), verify=("sh v.sh",))
+    told = submit(cast.alice, [EDIT, VERIFY, tool("touch", "again"), VERIFY, FINISH])
+    stop_during(told, "verify")
+    assert told.last("verification.failed")["left_out"] == ["made"]
+    told.work()
+    assert told.state == "succeeded"
+    tree_delivered = told.last("delivery.completed")["tree"]
+    changes = space(told).changed_files(told.of("run.submitted")[0]["tree"], tree_delivered)
+    assert changes == [("A", "again"), ("M", "notes.txt")]
+    assert replay.check(told.run.pk) == ""
 
 
 def test_one_slice_at_most_when_asked_for_one(cast, monkeypatch):
