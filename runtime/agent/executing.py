@@ -8,7 +8,7 @@ from typing import Any
 from runtime import artifacts
 from runtime.core import actions as kinds
 from runtime.core.actions import Action
-from runtime.core.errors import M31AError, Refused
+from runtime.core.errors import M31AError, Refused, Unavailable
 from runtime.journal.kinds import CheckpointCreated
 from runtime.models import Artifact
 from runtime.policy.authorised import Authorised, by_approval, by_gate
@@ -128,8 +128,11 @@ def _git_diff(session: Session, pending: Pending, action: kinds.GitDiff) -> Outc
     """Against the last commit, new files included: of two trees, so no process looks at files."""
     moved = take_if_touched(session, pending.action)
     tree = moved.tree if moved else session.state.tree
-    patch = session.space.diff(session.state.head, tree, action.path)
-    outcome = _seen(session, pending, patch or "(no difference)\n", "diff")
+    try:
+        patch = session.space.diff(session.state.head, tree, action.path)
+        outcome = _seen(session, pending, patch or "(no difference)\n", "diff")
+    except Unavailable as error:
+        outcome = Outcome(False, f"{error.message} Ask for the difference of one path.")
     outcome.events += [moved] if moved else []
     return outcome
 

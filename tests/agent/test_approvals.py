@@ -207,3 +207,15 @@ def test_an_unattended_run_asks_nobody(cast):
     )
     assert "Nobody answers" in seen(told)[0]
     assert told.state == "succeeded"
+
+
+def test_a_large_edit_is_done_whole_after_its_approval(cast):
+    workspace(cast.alice)
+    text = "a line of some length\n" * 5000
+    told = play(cast.alice, [write("big.txt", text), VERIFY, FINISH], mode="safe")
+    assert approvals.card(told.pending)["action"]["content"] == text, "the card shows the whole"
+    answer(told, cast.bob)
+    told.work()
+    assert (tree(told) / "big.txt").read_text() == text
+    assert told.state == "succeeded"
+    assert replay.check(told.run.pk) == ""

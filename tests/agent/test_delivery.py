@@ -8,8 +8,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from runtime import blobs, runs
 from runtime.models import Artifact
+from runtime.runs import replay
 from tests.agent.scenes import answer, seen, shell, space, tool, tree, write
 from tests.kit import EDIT, FINISH, VERIFY, git, play, repository, submit, workspace
 
@@ -171,3 +174,27 @@ def test_the_summary_is_the_runs_own(cast):
     workspace(cast.alice)
     told = play(cast.alice, [{"kind": "finish", "summary": "Nothing to do."}])
     assert told.last("run.succeeded")["summary"] == "Nothing to do."
+
+
+def test_hundreds_of_new_files_are_delivered(cast):
+    make = "for n in range(400):\n    open(f'made-{n:03}-' + 'x' * 40, 'w').write(str(n))\n"
+    root = repository({"make.py": make})
+    workspace(cast.alice, root)
+    told = play(cast.alice, [tool("python3", "make.py"), VERIFY, FINISH])
+    assert told.state == "succeeded", told.reason
+    assert told.last("delivery.completed")["files"] == 400
+    apply(root, blobs.get(told.last("delivery.completed")["patch"]))
+    assert len(list(root.glob("made-*"))) == 400
+    assert replay.check(told.run.pk) == ""
+
+
+@pytest.mark.xfail(
+    strict=True, reason="workspaces.Repository.diff decodes a patch for applying with `replace`"
+)
+def test_a_text_that_is_no_utf_8_is_delivered_byte_for_byte(cast):
+    root = repository({"make.py": "open('old.txt', 'wb').write(b'caf\\xe9\\n')\n"})
+    workspace(cast.alice, root)
+    told = play(cast.alice, [tool("python3", "make.py"), VERIFY, FINISH])
+    assert told.state == "succeeded", told.reason
+    apply(root, blobs.get(told.last("delivery.completed")["patch"]))
+    assert (root / "old.txt").read_bytes() == b"caf\xe9\n"

@@ -180,3 +180,11 @@ def test_hooks_of_the_repository_do_not_run(cast, tmp_path):
     told = play(cast.alice, [EDIT, {"kind": "git_commit", "message": "x"}, VERIFY, FINISH])
     assert told.state == "succeeded"
     assert not marker.exists()
+
+
+def test_a_difference_beyond_all_bounds_is_an_observation(cast):
+    big = "open('big.txt', 'w').write('line of text\\n' * 6_000_000)\n"
+    workspace(cast.alice, repository({"make.py": big}))
+    told = play(cast.alice, [tool("python3", "make.py"), {"kind": "git_diff"}, FINISH])
+    assert "more than" in seen(told)[1]
+    assert told.reason == "provider_exhausted", "only the open debt keeps it from its end"
