@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from . import environment, programs
+from . import addresses, environment, programs
 from .context import Context
 from .decision import Decision
 from .options import read_options
@@ -221,7 +221,16 @@ class CommandReader:
             network=found.network,
             capability=capability if mutation else "read",
             resolved=resolved,
+            hosts=self.hosts(argv[1:], found),
         )
+
+    def hosts(self, args: Sequence[str], found: Found) -> tuple[str, ...]:
+        """The hosts that the words name, and those of the remotes that git pushes to."""
+        known = self.context.remotes
+        named = (known.get(remote or self._usual_remote(), remote) for remote in found.remotes)
+        remotes = (addresses.of_address(address) for address in named if address)
+        words = addresses.in_words(args, network=found.network)
+        return tuple(dict.fromkeys((*words, *filter(None, remotes))))
 
     def places(self, found: Found, cwd: str) -> tuple[Place, ...]:
         """Look at every path once. Of a command, devices that keep nothing are left out."""

@@ -99,6 +99,7 @@ def _file_part(action: actions.Action, context: Context, lens: Lens) -> Part:
         mutation=not action.reads_only,
         network=found.network,
         capability=capability,
+        hosts=reader.hosts((), found),
     )
 
 

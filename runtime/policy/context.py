@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
 from .decision import Decision
@@ -66,7 +67,8 @@ class Context:
     () for everything inside. `allowed`: program names. `remotes`: name to address, as recorded
     with the workspace. `verification_inputs`: patterns of what the verification runs.
     `repository_runs`: settings of the repository's own git configuration that run programs,
-    where git would obey them. `audit`: what the caller does with the verdict: journal it before
+    where git would obey them. `moment`: when, with its zone, for rules about time; None: nobody
+    knows. `audit`: what the caller does with the verdict: journal it before
     anything runs, or only show it; None: neither, so nothing may run.
     """
 
@@ -83,4 +85,5 @@ class Context:
     tree: str = ""
     layers: tuple[RuleLayer, ...] = ()
     repository_runs: tuple[str, ...] = ()
+    moment: datetime | None = None
     audit: Literal["journal", "dry run"] | None = "journal"

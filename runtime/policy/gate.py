@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
+from runtime.core import clock
 from runtime.core.actions import Action
 
 from . import hashing
@@ -22,7 +26,15 @@ def gate(
 
     `stages` is the table of `runtime.policy.stages`; only tests give another one.
     """
-    case = Case(request, context, Lens(context.root, context.home, context.look))
+    found: dict[str, str | None] = {}
+
+    def which(name: str) -> str | None:
+        if name not in found:
+            found[name] = context.which(name)
+        return found[name]
+
+    lens = Lens(context.root, context.home, context.look)
+    case = Case(request, replace(context, which=which), lens)
     failed = ""
     for name, stage in stages:
         case.findings[name] = NOTHING if failed else _run(case, name, stage)
@@ -34,7 +46,7 @@ def gate(
         case.findings["canonicalise"] = Finding(
             Decision.DENY, "stage_error", "the action was not read", "error"
         )
-    return _verdict(case, failed)
+    return _verdict(case, failed, found)
 
 
 def _run(case: Case, name: str, stage: Stage) -> Finding:
@@ -45,7 +57,7 @@ def _run(case: Case, name: str, stage: Stage) -> Finding:
         return Finding(Decision.DENY, "stage_error", reason, "error")
 
 
-def _verdict(case: Case, failed: str) -> Verdict:
+def _verdict(case: Case, failed: str, found: Mapping[str, str | None]) -> Verdict:
     name, decisive = case.decisive()
     decision = case.standing()
     if decision is Decision.ALLOW:
@@ -64,13 +76,15 @@ def _verdict(case: Case, failed: str) -> Verdict:
         risk=_risk(case, decision),
         effects=_effects(case),
         facts=case.lens.facts,
+        programs=tuple(found.items()),
+        moment=clock.stamp(case.context.moment) if case.context.moment else "",
         policy_hash=hashing.policy_hash(case.context),
     )
 
 
 def _permitting(case: Case) -> Finding | None:
     """Of several reasons to allow, the one that a person would name."""
-    for source in ("approval", "grant", "mode", "rule"):
+    for source in ("person", "grant", "mode", "rule"):
         for finding in case.findings.values():
             if finding.source == source and finding.outcome is Decision.ALLOW:
                 return finding

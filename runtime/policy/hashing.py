@@ -14,7 +14,7 @@ from runtime.workflow import roles
 from . import environment, hosts, protected, shell_builtins
 from .context import MODES, Context
 from .programs import PROGRAMS, inline
-from .rules import RuleLayer, layer_hash
+from .rules import RuleLayer, as_data
 
 
 def policy_hash(context: Context) -> str:
@@ -28,7 +28,7 @@ def _policy_hash(layers: tuple[RuleLayer, ...], allowed: frozenset[str]) -> str:
         canonical.encode(
             {
                 "builtin": builtin_hash(),
-                "layers": [layer_hash(layer) for layer in layers],
+                "layers": [layer.digest for layer in layers],
                 "allowed": sorted(allowed),
             }
         )
@@ -36,12 +36,18 @@ def _policy_hash(layers: tuple[RuleLayer, ...], allowed: frozenset[str]) -> str:
 
 
 def rule_hash(rule: str, number: int | None, layers: tuple[RuleLayer, ...]) -> str:
-    """Of one rule and the layers it stands in; `number` None for what is built in."""
+    """Of one rule, whole, and of its layer's number and name; `number` None for what is built
+    in. Other rules of the layer do not count: they speak for themselves when it is asked again."""
     if number is None:
-        owners = [builtin_hash()]
-    else:
-        owners = [layer_hash(layer) for layer in layers if layer.number == number]
-    return digests.sha256(canonical.encode({"rule": rule, "layers": owners}))
+        return digests.sha256(canonical.encode({"rule": rule, "builtin": builtin_hash()}))
+    owners = [
+        [layer.number, layer.name, as_data(one)]
+        for layer in layers
+        if layer.number == number
+        for one in layer.rules
+        if one.id == rule
+    ]
+    return digests.sha256(canonical.encode({"rule": rule, "owners": owners}))
 
 
 @cache

@@ -61,7 +61,17 @@ def read(request: NetworkRequest) -> Part:
         network=True,
         mutation=True,
         capability="network",
+        hosts=_hosts(request),
     )
+
+
+def _hosts(request: NetworkRequest) -> tuple[str, ...]:
+    try:
+        host = _split(request)[1].rstrip(".")
+    except ValueError:
+        return ()
+    address = as_address(host)
+    return (str(address) if address is not None else host,)
 
 
 def _judge(request: NetworkRequest) -> list[Remark]:
@@ -104,7 +114,7 @@ def _split(request: NetworkRequest) -> tuple[str, str, int, bool]:
 
 
 def _judge_host(host: str) -> list[Remark]:
-    address = _as_address(host)
+    address = as_address(host)
     if address is not None:
         if not address.is_global or address.is_multicast:
             return [_veto("private address", f"{host} is this host or a private network")]
@@ -118,7 +128,7 @@ def _judge_host(host: str) -> list[Remark]:
     return []
 
 
-def _as_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def as_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """An address in any form that a C library accepts: dotted, decimal, octal, hexadecimal."""
     plain = host.strip("[]").partition("%")[0]
     try:

@@ -82,7 +82,7 @@ def translate(pattern: str) -> str:
         elif char == "?":
             parts.append("[^/]")
         elif char == "[" and (end := pattern.find("]", index + 2)) > 0:
-            parts.append(_class(pattern[index + 1 : end]))
+            parts.append(char_class(pattern[index + 1 : end]))
             index = end
         else:
             parts.append(re.escape(char))
@@ -90,7 +90,8 @@ def translate(pattern: str) -> str:
     return "".join(parts)
 
 
-def _class(inner: str) -> str:
+def char_class(inner: str) -> str:
+    """The expression of what stands between brackets; never fits a slash."""
     negated = inner[:1] in "!^"
     body = (inner[1:] if negated else inner).replace("\\", r"\\").replace("[", r"\[")
     body = body.replace("^", r"\^").replace("&", r"\&").replace("~", r"\~").replace("|", r"\|")

@@ -68,7 +68,8 @@ class Place:
 class Part:
     """One simple command, or one operation on files. `program` is "" for the latter.
 
-    `capability` is what a role needs for it; `network` says that it talks to the outside.
+    `capability` is what a role needs for it; `network` says that it talks to the outside,
+    `hosts` which hosts it names, as far as that can be read.
     """
 
     tool: str
@@ -81,6 +82,7 @@ class Part:
     network: bool = False
     capability: str = "run"
     resolved: str | None = None
+    hosts: tuple[str, ...] = ()
 
     @property
     def contained(self) -> bool:

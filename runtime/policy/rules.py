@@ -1,19 +1,21 @@
 """Rules of the layers 1 to 7 as data, and whether one of them fits a part of an action.
 
-A rule names at least one thing to match; all that it names must fit. Whatever it leaves
-out fits everything.
+A rule names at least one thing to match; all that it names must fit, of a list one element.
+Whatever it leaves out fits everything. Rules that refuse or ask are read carefully, in doubt
+they fit; a rule that permits must fit beyond doubt.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from enum import Enum
 from typing import Any
 
-from runtime.core import canonical, digests
+from runtime.core import canonical, clock, digests
 
+from . import addresses, arguments, gitignore, windows
 from .decision import Decision
-from .patterns import covers, may_cover_below, may_meet
 from .reading import Part, Place, Verb
 
 LAYERS = {
@@ -25,127 +27,227 @@ LAYERS = {
     6: "role",
     7: "task kind",
 }
+EVERY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a rule may ask about beyond the action. `moment` has a zone; None: nobody knows.
+    `any_time`: times are left out of account."""
+
+    role: str
+    kind: str
+    mode: str
+    moment: datetime | None = None
+    any_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`tool` is a kind of action; `argv` a prefix of the arguments after the program; `path` a
-    pattern below the worktree (or an absolute one); `verbs` restricts what is done to it.
-    Raises `ValueError` when it would match everything or holds an empty word."""
+    """The fields are those of the language, see `docs/policy.md`. `match` and `no_match` hold the
+    examples as canonical JSON. Raises `ValueError` when it would match everything."""
 
     id: str
     decision: Decision
     reason: str = ""
-    tool: str = ""
-    program: str = ""
+    tool: tuple[str, ...] = ()
+    program: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
-    path: str = ""
+    at: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    flags: tuple[str, ...] = ()
+    no_flags: tuple[str, ...] = ()
+    only_flags: tuple[str, ...] | None = None
+    path: tuple[str, ...] = ()
     verbs: tuple[Verb, ...] = ()
+    host: tuple[str, ...] = ()
+    role: tuple[str, ...] = ()
+    mode: tuple[str, ...] = ()
+    kind: tuple[str, ...] = ()
+    time: tuple[str, ...] = ()
+    expires: datetime | None = None
+    match: tuple[str, ...] = ()
+    no_match: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.id:
             raise ValueError("a rule needs an id")
-        if not (self.tool or self.program or self.path):
-            raise ValueError(f"rule {self.id}: name a tool, a program or a path")
-        if self.argv and not self.program:
+        if not (self.tool or self.program or self.path or self.host):
+            raise ValueError(f"rule {self.id}: name a tool, a program, a path or a host")
+        if self.permits and EVERY in self.tool:
+            raise ValueError(f"rule {self.id}: a rule that permits names its tools")
+        about_arguments = (self.argv, self.at, self.flags, self.no_flags, self.only_flags)
+        if not self.program and any(about_arguments):
             raise ValueError(f"rule {self.id}: arguments need a program")
+        if self.only_flags is not None and not self.permits:
+            raise ValueError(f"rule {self.id}: only_flags is for rules that permit")
+        if self.verbs and not self.path:
+            raise ValueError(f"rule {self.id}: verbs need a path")
 
-    def matches(self, part: Part) -> bool:
+    @property
+    def permits(self) -> bool:
+        """Whether the rule permits, so that it must fit beyond doubt."""
+        return self.decision is Decision.ALLOW
+
+    def matches(self, part: Part, around: Circumstances) -> bool:
         """Whether this rule speaks about `part`."""
-        if self.tool and self.tool != part.tool:
-            return False
-        if self.program and self.program != part.program:
-            return False
-        if self.argv and not self._fits_arguments(part.argv[1:]):
-            return False
-        return not self.path or self._fits_places(part.places)
+        return (
+            (not self.tool or part.tool in self.tool or EVERY in self.tool)
+            and (not self.program or self._fits_program(part))
+            and _among(self.role, around.role)
+            and _among(self.kind, around.kind)
+            and _among(self.mode, around.mode)
+            and (not self.program or self._fits_arguments(part))
+            and (not self.path or self._fits_places(part.places))
+            and (not self.host or self._fits_hosts(part))
+            and self._holds(around)
+        )
 
-    def _fits_arguments(self, args: tuple[str, ...]) -> bool:
-        """A refusing rule also holds when options stand before or between its words: an option
-        must not be a way around it. A permitting rule holds for exactly its words."""
-        if args[: len(self.argv)] == self.argv:
-            return True
-        if self.decision is Decision.ALLOW:
+    def _fits_program(self, part: Part) -> bool:
+        if not part.program:
             return False
-        wanted = iter(self.argv)
-        word = next(wanted, None)
-        for given in args:
-            if given == word:
-                word = next(wanted, None)
-        return word is None
+        names = {part.program, part.argv[0].rpartition("/")[2] if part.argv else ""}
+        if not self.permits and part.resolved:
+            names.add(part.resolved.rpartition("/")[2])
+        return any(arguments.word_fits(pattern, name) for pattern in self.program for name in names)
+
+    def _fits_arguments(self, part: Part) -> bool:
+        args = part.argv[1:]
+        flags = tuple(map(arguments.parse_flag, self.flags))
+        excepted = tuple(map(arguments.parse_flag, self.no_flags))
+        if self.permits:
+            return (
+                (not self.argv or arguments.begins_with(args, self.argv))
+                and all(arguments.stands_at(args, place, words) for place, words in self.at)
+                and (not flags or any(arguments.surely(f, part.program, args) for f in flags))
+                and not any(arguments.possibly(flag, args) for flag in excepted)
+                and (
+                    self.only_flags is None
+                    or arguments.only(tuple(map(arguments.parse_flag, self.only_flags)), args)
+                )
+            )
+        return (
+            (not self.argv or arguments.may_begin_with(args, self.argv))
+            and all(arguments.may_stand_at(args, place, words) for place, words in self.at)
+            and (not flags or any(arguments.possibly(flag, args) for flag in flags))
+            and not any(arguments.surely(flag, part.program, args) for flag in excepted)
+        )
 
     def _fits_places(self, places: tuple[Place, ...]) -> bool:
         """A permitting rule must cover every place, any other rule one of them."""
         concerned = [one for one in places if not self.verbs or one.touch.verb in self.verbs]
-        if self.decision is Decision.ALLOW:
-            return (
-                bool(concerned)
-                and len(concerned) == len(places)
-                and all(self._fits(one) for one in places)
-            )
-        return any(self._fits(one) for one in concerned)
+        if self.permits:
+            return bool(places) and len(concerned) == len(places) and all(map(self._covers, places))
+        return any(map(self._may_cover, concerned))
 
-    def _fits(self, place: Place) -> bool:
-        strict = self.decision is Decision.ALLOW
-        paths = {place.relative or place.path, place.real or place.facts.resolved}
-        if strict:
-            return not place.touch.pattern and all(covers(self.path, path) for path in paths)
+    def _covers(self, place: Place) -> bool:
         if place.touch.pattern:
-            return any(may_meet(self.path, path) for path in paths)
-        return any(
-            covers(self.path, path, fold=True)
-            or (place.touch.deep and may_cover_below(self.path, path))
-            for path in paths
+            return False
+        directory = place.facts.type == "dir"
+        plain = {place.relative or place.path, place.real or place.facts.resolved}
+        outright = {place.path, place.facts.resolved}
+        return all(
+            gitignore.covers(self.path, path, careful=False, is_directory=directory)
+            for path in plain
+        ) or all(
+            gitignore.covers(self.path, path, careful=False, is_directory=directory, absolute=True)
+            for path in outright
         )
 
+    def _may_cover(self, place: Place) -> bool:
+        directory = place.facts.type != "file"
+        plain = {place.relative or place.path, place.real or place.facts.resolved}
+        outright = {place.path, place.facts.resolved}
+        if place.touch.pattern:
+            return any(
+                gitignore.may_meet(self.path, path, deep=place.touch.deep)
+                for path in plain | outright
+            )
+        if place.touch.deep and any(
+            gitignore.may_cover_below(self.path, path) for path in plain | outright
+        ):
+            return True
+        return any(
+            gitignore.covers(self.path, path, careful=True, is_directory=directory)
+            for path in plain
+        ) or any(
+            gitignore.covers(self.path, path, careful=True, is_directory=directory, absolute=True)
+            for path in outright
+        )
 
-@dataclass(frozen=True, slots=True)
+    def _fits_hosts(self, part: Part) -> bool:
+        if self.permits:
+            known = part.tool == "network" or not any(
+                not word.startswith("-") and not addresses.in_words((word,), network=True)
+                for word in part.argv[1:]
+            )
+            return bool(part.hosts) and known and all(map(self._fits_host, part.hosts))
+        return any(map(self._fits_host, part.hosts)) or (part.network and EVERY in self.host)
+
+    def _fits_host(self, host: str) -> bool:
+        return any(addresses.fits(pattern, host) for pattern in self.host)
+
+    def _holds(self, around: Circumstances) -> bool:
+        if around.any_time or not (self.time or self.expires):
+            return True
+        if around.moment is None:
+            return not self.permits
+        if self.expires is not None and around.moment > self.expires:
+            return False
+        moment = around.moment
+        return not self.time or any(windows.holds(window, moment) for window in self.time)
+
+
+def _among(wanted: tuple[str, ...], given: str) -> bool:
+    return not wanted or given in wanted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RuleLayer:
-    """The rules of one layer. `number` is 1 to 7."""
+    """The rules of one layer. `number` is 1 to 7. `digest` covers every field of every rule, and
+    layers with the same one are equal."""
 
     number: int
     name: str
     rules: tuple[Rule, ...]
+    digest: str = field(init=False)
 
     def __post_init__(self) -> None:
         if self.number not in LAYERS:
             raise ValueError(f"layer {self.number} does not exist: 1 to 7")
+        rules = [as_data(rule) for rule in self.rules]
+        given = {"number": self.number, "name": self.name, "rules": rules}
+        object.__setattr__(self, "digest", digests.sha256(canonical.encode(given)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RuleLayer) and other.digest == self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
 
 def match(
-    layers: tuple[RuleLayer, ...], numbers: range, part: Part
-) -> tuple[tuple[int, Rule], ...]:
+    layers: tuple[RuleLayer, ...], numbers: range, part: Part, around: Circumstances
+) -> tuple[tuple[RuleLayer, Rule], ...]:
     """The rules of some layers that speak about a part, with their layer, highest first."""
     return tuple(
-        (layer.number, rule)
+        (layer, rule)
         for layer in sorted(layers, key=lambda one: one.number)
         if layer.number in numbers
         for rule in layer.rules
-        if rule.matches(part)
+        if rule.matches(part, around)
     )
 
 
-@lru_cache(maxsize=256)
-def layer_hash(layer: RuleLayer) -> str:
-    """Covers every field of every rule of the layer."""
-    return digests.sha256(canonical.encode(_plain(layer)))
+def as_data(rule: Rule) -> dict[str, Any]:
+    """Every field of a rule as plain data."""
+    return {item.name: _plain(getattr(rule, item.name)) for item in fields(rule)}
 
 
-def _plain(layer: RuleLayer) -> dict[str, Any]:
-    return {
-        "number": layer.number,
-        "name": layer.name,
-        "rules": [
-            {
-                "id": rule.id,
-                "decision": str(rule.decision),
-                "reason": rule.reason,
-                "tool": rule.tool,
-                "program": rule.program,
-                "argv": list(rule.argv),
-                "path": rule.path,
-                "verbs": [str(verb) for verb in rule.verbs],
-            }
-            for rule in layer.rules
-        ],
-    }
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, datetime):
+        return clock.stamp(value.astimezone(UTC))
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value

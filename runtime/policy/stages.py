@@ -42,7 +42,7 @@ def intake(case: Case) -> Finding:
 
 
 def _refused(rule: str, reason: str) -> Finding:
-    return Finding(Decision.DENY, rule, reason, "schema")
+    return Finding(Decision.DENY, rule, reason, "rule")
 
 
 def canonical(case: Case) -> Finding:
@@ -50,7 +50,7 @@ def canonical(case: Case) -> Finding:
     if case.subject is None:
         return NOTHING
     case.reading = canonicalise.read(case.subject, case.context, case.lens)
-    return _remarked(case, "canonicalise", "opaque")
+    return _worst(list(_remarks(case.parts, "canonicalise")), "rule")
 
 
 def boundary(case: Case) -> Finding:
@@ -61,7 +61,7 @@ def boundary(case: Case) -> Finding:
             remark = judging.boundary(part, place, case.context)
             if remark is not None:
                 found.append(remark)
-    return _worst(found, "boundary")
+    return _worst(found, "rule")
 
 
 def veto(case: Case) -> Finding:
@@ -72,7 +72,7 @@ def veto(case: Case) -> Finding:
             remark = judging.veto(part, place, case.context)
             if remark is not None:
                 found.append(remark)
-    return _worst(found, "veto")
+    return _worst(found, "rule")
 
 
 def admin(case: Case) -> Finding:
@@ -92,7 +92,7 @@ def role(case: Case) -> Finding:
     if missing:
         names = ", ".join(sorted(missing))
         reason = f"{case.request.role} on {case.request.kind} may not: {names}"
-        return Finding(Decision.DENY, "capability", reason, "role")
+        return Finding(Decision.DENY, "capability", reason, "rule")
     return _ruled(case, range(6, 8))
 
 
@@ -160,7 +160,7 @@ def grants(case: Case) -> Finding:
     approval = case.context.approval
     if approval is not None and _answers(approval, case, standing):
         reason = f"approved by {approval.by} ({approval.id})"
-        return Finding(Decision.ALLOW, approval.id, reason, "approval", lifted)
+        return Finding(Decision.ALLOW, approval.id, reason, "person", lifted)
     key = case.key()
     for grant in case.context.grants:
         if grant.key == key and standing <= grant.decision_max:
@@ -180,7 +180,7 @@ def _answers(approval: ApprovalFact, case: Case, standing: Decision) -> bool:
 def audit(case: Case) -> Finding:
     """The verdict is journaled before anything runs, else nothing runs."""
     if case.context.audit is None:
-        return Finding(Decision.DENY, "no audit", "nobody journals this verdict", "audit")
+        return Finding(Decision.DENY, "no audit", "nobody journals this verdict", "rule")
     return Finding(None, "", case.context.audit)
 
 
@@ -194,20 +194,18 @@ STAGES: tuple[tuple[str, Stage], ...] = tuple(
 
 
 def _ruled(case: Case, numbers: range) -> Finding:
+    request = case.request
+    around = rules.Circumstances(request.role, request.kind, request.mode, case.context.moment)
     found: list[tuple[Remark, int]] = []
     for index, part in enumerate(case.parts):
-        for layer, rule in rules.match(case.context.layers, numbers, part):
+        for owner, rule in rules.match(case.context.layers, numbers, part, around):
             case.silenced.add(index)
-            reason = rule.reason or f"rule {rule.id} of the {rules.LAYERS[layer]} layer"
-            found.append((Remark("defaults", rule.decision, rule.id, reason), layer))
+            reason = rule.reason or f"rule {rule.id} of {owner.name}"
+            found.append((Remark("defaults", rule.decision, rule.id, reason), owner.number))
     if not found:
         return NOTHING
     remark, layer = max(found, key=lambda one: one[0].decision.rank)
     return Finding(remark.decision, remark.rule, remark.reason, "rule", layer=layer)
-
-
-def _remarked(case: Case, stage: RemarkStage, source: Source) -> Finding:
-    return _worst(list(_remarks(case.parts, stage)), source)
 
 
 def _remarks(parts: Iterable[Part], stage: RemarkStage) -> Iterable[Remark]:

@@ -11,20 +11,9 @@ from runtime.core.actions import Action
 from .context import Facts
 from .decision import Decision
 
-Source = Literal[
-    "schema",
-    "opaque",
-    "boundary",
-    "veto",
-    "rule",
-    "role",
-    "default",
-    "mode",
-    "grant",
-    "approval",
-    "audit",
-    "error",
-]
+Source = Literal["rule", "grant", "person", "mode", "default", "error"]
+"""Who decided: a rule (of the operator, or built in; the stage says which), a remembered answer,
+a person's answer, the run's mode, a developer default, or a stage that failed."""
 Risk = Literal["low", "medium", "high"]
 STAGE_NAMES = (
     "intake",
@@ -56,7 +45,8 @@ class StageResult:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`stages` are always eleven, in order. `key` and `digest` as the approvals use them;
-    `operands` are content hashes by path; `facts` every answer of `look`, in order."""
+    `operands` are content hashes by path; `facts` every answer of `look`, `programs` of `which`,
+    in order; `moment` when it was, or ""."""
 
     decision: Decision
     rule: str
@@ -71,12 +61,14 @@ class Verdict:
     risk: Risk
     effects: tuple[str, ...]
     facts: tuple[tuple[str, Facts], ...]
+    programs: tuple[tuple[str, str | None], ...]
+    moment: str
     policy_hash: str
 
     def as_payload(self) -> dict[str, Any]:
         """The form that is journaled: JSON of text, integers, lists and ASCII keys only.
 
-        Long texts are cut with a mark; facts and operands are never cut.
+        Long texts are cut with a mark; facts, programs and operands are never cut.
         """
         return {
             "decision": str(self.decision),
@@ -102,6 +94,8 @@ class Verdict:
                 [path, fact.type, fact.resolved, fact.inside, fact.sha256, fact.executable]
                 for path, fact in self.facts
             ],
+            "programs": [[name, file or ""] for name, file in self.programs],
+            "moment": self.moment,
             "policy_hash": self.policy_hash,
         }
 

@@ -305,7 +305,7 @@ def test_the_host_rule(expected: Decision, method: str, target: str) -> None:
 )
 def test_E1_not_allowed_or_a_path_or_elsewhere_is_refused(action: object) -> None:
     verdict = WORLD.decide(action)
-    assert (verdict.decision, verdict.source) == (D, "boundary")
+    assert (verdict.decision, verdict.source) == (D, "rule")
 
 
 def test_programs_are_judged_by_the_file_they_stand_for() -> None:

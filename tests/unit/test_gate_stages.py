@@ -37,8 +37,8 @@ def approval(verdict: Verdict, decision: Decision = ASK) -> ApprovalFact:
 
 
 WORLD = World(files={"/work/src/a.py": "v1\n"})
-REFUSE_TOUCH = layer(1, Rule("no-touch", DENY, tool="run_tool", program="touch"))
-REFUSE_DOCS = layer(3, Rule("no-docs", DENY, path="docs"))
+REFUSE_TOUCH = layer(1, Rule("no-touch", DENY, tool=("run_tool",), program=("touch",)))
+REFUSE_DOCS = layer(3, Rule("no-docs", DENY, path=("docs",)))
 SABOTAGE: dict[str, tuple[object, dict[str, Any], dict[str, Any]]] = {
     "intake": (EDIT, {}, {}),
     "canonicalise": (EDIT, {}, {}),
@@ -99,8 +99,8 @@ def test_F15_eyes_that_fail_deny() -> None:
 
 @pytest.mark.parametrize("first", [2, 3])
 def test_F26_deny_beats_ask_in_both_orders(first: int) -> None:
-    refuse = Rule("refuse", DENY, program="touch")
-    ask = Rule("ask", ASK, program="touch")
+    refuse = Rule("refuse", DENY, program=("touch",))
+    ask = Rule("ask", ASK, program=("touch",))
     numbers = (first, 5 - first)
     layers = (layer(numbers[0], refuse), layer(numbers[1], ask))
     verdict = WORLD.decide(tool("touch", "x"), layers=layers)
@@ -109,14 +109,14 @@ def test_F26_deny_beats_ask_in_both_orders(first: int) -> None:
 
 def test_a_lower_layer_cannot_weaken_a_higher_one() -> None:
     layers = (
-        layer(2, Rule("ask", ASK, program="touch")),
-        layer(5, Rule("permit", ALLOW, program="touch")),
+        layer(2, Rule("ask", ASK, program=("touch",))),
+        layer(5, Rule("permit", ALLOW, program=("touch",))),
     )
     assert WORLD.decide(tool("touch", "x"), layers=layers).decision is ASK
 
 
 def test_a_rule_replaces_the_defaults_for_its_part_only() -> None:
-    layers = (layer(3, Rule("rm ok", ALLOW, program="rm")),)
+    layers = (layer(3, Rule("rm ok", ALLOW, program=("rm",))),)
     assert WORLD.decide(tool("rm", "src/a.py"), layers=layers).decision is ALLOW
     both = WORLD.decide(shell("rm src/a.py && printenv"), layers=layers)
     assert (both.decision, both.source) == (ASK, "default")
@@ -129,7 +129,7 @@ def test_a_rule_replaces_the_defaults_for_its_part_only() -> None:
 )
 def test_a_missing_or_unknown_identity_is_refused(field: str, value: str) -> None:
     verdict = gate(request(EDIT, **{field: value}), WORLD.context())
-    assert (verdict.decision, verdict.source) == (DENY, "schema")
+    assert (verdict.decision, verdict.source) == (DENY, "rule")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_missing_or_unknown_identity_is_refused(field: str, value: str) -> Non
 )
 def test_F32_F34_what_does_not_fit_the_schema_is_denied(raw: object) -> None:
     verdict = WORLD.decide(raw)
-    assert (verdict.decision, verdict.source, verdict.action) == (DENY, "schema", None)
+    assert (verdict.decision, verdict.source, verdict.action) == (DENY, "rule", None)
     assert verdict.stages[1].reason.startswith("not reached")
 
 
@@ -188,7 +188,7 @@ def test_modes(name: str) -> None:
 
 
 def test_autonomous_does_not_lift_what_a_rule_asks() -> None:
-    layers = (layer(3, Rule("ask", ASK, program="rm")),)
+    layers = (layer(3, Rule("ask", ASK, program=("rm",))),)
     assert WORLD.decide(tool("rm", "src/a.py"), "autonomous", layers=layers).decision is ASK
 
 
@@ -218,7 +218,7 @@ def test_roles_and_kinds_limit_each_other(
 def test_an_approval_lifts_exactly_what_it_was_given_for() -> None:
     asked = WORLD.decide(PUSH)
     lifted = WORLD.decide(PUSH, approval=approval(asked))
-    assert (lifted.decision, lifted.source, lifted.rule) == (ALLOW, "approval", "ap1")
+    assert (lifted.decision, lifted.source, lifted.rule) == (ALLOW, "person", "ap1")
     assert lifted.digest == asked.digest
     other = WORLD.decide({"kind": "git_push", "ref": "HEAD"}, approval=approval(asked))
     assert other.decision is ASK
@@ -238,12 +238,12 @@ def test_T009_a_changed_file_makes_an_approval_worthless() -> None:
 def test_an_approval_is_bound_to_the_tree_and_to_the_rule_that_asked() -> None:
     asked = WORLD.decide(PUSH, tree="t1")
     assert WORLD.decide(PUSH, tree="t2", approval=approval(asked)).decision is ASK
-    rule = layer(3, Rule("push", ASK, tool="git_push"))
+    rule = layer(3, Rule("push", ASK, tool=("git_push",)))
     ruled = WORLD.decide(PUSH, layers=(rule,))
-    unrelated = layer(4, Rule("other", ASK, program="touch"))
+    unrelated = layer(4, Rule("other", ASK, program=("touch",)))
     kept = WORLD.decide(PUSH, layers=(rule, unrelated), approval=approval(ruled))
     assert kept.decision is ALLOW
-    changed = layer(3, Rule("push", ASK, "another reason", tool="git_push"))
+    changed = layer(3, Rule("push", ASK, "another reason", tool=("git_push",)))
     assert WORLD.decide(PUSH, layers=(changed,), approval=approval(ruled)).decision is ASK
 
 
@@ -276,7 +276,7 @@ def test_audit_says_what_becomes_of_the_verdict() -> None:
     assert WORLD.decide(EDIT).stages[-1].reason == "journal"
     assert WORLD.decide(EDIT, audit="dry run").stages[-1].reason == "dry run"
     nobody = WORLD.decide(EDIT, audit=None)
-    assert (nobody.decision, nobody.source, nobody.rule) == (DENY, "audit", "no audit")
+    assert (nobody.decision, nobody.source, nobody.rule) == (DENY, "rule", "no audit")
 
 
 def test_write_paths_bound_edits_and_declared_writes() -> None:

@@ -13,7 +13,7 @@ class PolicyDecided(Payload):
     """The gate's verdict, with all eleven stages."""
 
     type = "policy.decided"
-    bulky = ("stages", "facts", "effects", "operands", "reason")
+    bulky = ("stages", "facts", "programs", "effects", "operands", "reason")
 
     action: str
     kind: str
@@ -30,3 +30,5 @@ class PolicyDecided(Payload):
     policy_hash: str
     operands: list[list[str]] = Field(default_factory=list)
     facts: list[list[Any]] = Field(default_factory=list)
+    programs: list[list[str]] = Field(default_factory=list)
+    moment: str = ""
