@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime import artifacts
+from runtime import artifacts, faults
 from runtime.artifacts import ArtifactFact
 from runtime.core import canonical
 from runtime.core.actions import Finish
@@ -92,6 +92,7 @@ def _prove(session: Session) -> Evidence:
 def _commit(session: Session, pending: Pending, action: Finish, evidence: Evidence) -> Delivery:
     state, space = session.state, session.space
     commit = commit_tree(session, _message(session, action))
+    faults.hit("deliver.after_commit_object")
     patch = space.diff(state.base_tree, state.tree, binary=True)
     files, insertions, deletions = space.numstat(state.base_tree, state.tree)
     kept_patch = artifacts.keep(patch.encode("utf-8", "surrogateescape"), "delivery.patch", "patch")

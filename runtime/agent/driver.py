@@ -12,7 +12,7 @@ import time
 
 from django.conf import settings
 
-from runtime import approvals, tasks
+from runtime import approvals, faults, tasks
 from runtime.core.actions import Action, AskHuman, Finish
 from runtime.core.errors import BadInput, M31AError, Refused, StaleFence, Unavailable
 from runtime.journal.kind import Payload
@@ -137,7 +137,10 @@ def _do(session: Session, pending: Pending, action: Action) -> bool:
         _ask(session, pending, action)
         return False
     do = _verify if pending.kind == "verify" else execute
-    _complete(session, pending, do(session, pending, action))
+    faults.hit("step.before_effect")
+    outcome = do(session, pending, action)
+    faults.hit("step.after_effect")
+    _complete(session, pending, outcome)
     return True
 
 

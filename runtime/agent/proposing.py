@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from runtime import approvals, tasks
+from runtime import approvals, faults, tasks
 from runtime.core import canonical, digests
 from runtime.core.actions import Action, InvalidAction, parse
 from runtime.core.errors import Refused
@@ -207,7 +207,7 @@ def _ask_person(
 ) -> None:
     """Journal, ask and let go of the task in one transaction."""
     question = question_for(session, action_id, kind, body, verdict)
-    with tasks.held(session.claim) as hold:
+    with tasks.held(session.claim, doing="suspend") as hold:
         seqs = session.record(hold, events)
         projections.write(hold, rows, seqs)
         hold.book.set(**counted["run"])
@@ -272,7 +272,7 @@ def _ask_again(
 ) -> None:
     """What was approved is not what would run now: the answer is void, and a new one is needed."""
     question = question_for(session, pending.action, pending.kind, raw, verdict)
-    with tasks.held(session.claim) as hold:
+    with tasks.held(session.claim, doing="suspend") as hold:
         if approval is not None and approval.state == "approved":
             approvals.supersede(hold.book, approval, "what it was given for has changed")
         seqs = session.record(hold, [decided])
@@ -309,6 +309,8 @@ def _start_approved(
             action=pending.action, kind=pending.kind, reason=str(error), by="editor"
         )
     session.append([*events, last], rows=[row], changes=changes)
+    if changes:
+        faults.hit("consume.after_commit")
     if not isinstance(last, ActionStarted):
         forget_raw(pending)
     return session.state.pending

@@ -48,7 +48,7 @@ def decide(
         raise NotFound(
             f"There is no approval {approval_id}.", remedy="`m31a approvals` lists them."
         )
-    with open_run(run_id) as book:
+    with open_run(run_id, doing="decide") as book:
         approval = (
             Approval.objects.select_for_update(of=("self",))
             .select_related("run__workspace")

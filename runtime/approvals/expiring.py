@@ -33,7 +33,7 @@ def expire_due() -> int:
     ended = 0
     for approval_id, run_id in list(due.values_list("pk", "run_id")[:PAGE]):
         try:
-            with open_run(run_id) as book:
+            with open_run(run_id, doing="expire") as book:
                 approval = Approval.objects.select_for_update().get(pk=approval_id)
                 if approval.state == Approval.State.PENDING and approval.expires_at <= book.at:
                     expire(book, approval)
@@ -45,9 +45,7 @@ def expire_due() -> int:
 
 def cancel_open(book: Book, reason: str) -> int:
     """Cancel every pending approval of an open run; how many."""
-    rows = Approval.objects.select_for_update().filter(
-        run=book.run, state=Approval.State.PENDING
-    )
+    rows = Approval.objects.select_for_update().filter(run=book.run, state=Approval.State.PENDING)
     count = 0
     for approval in list(rows.order_by("id")):
         if _leave(approval, Approval.State.CANCELLED):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from runtime import faults
 from runtime.core.digests import sha256
 from runtime.core.errors import BadInput, Unavailable
 
@@ -51,7 +52,9 @@ def put(data: bytes) -> str:
     handle, temporary = tempfile.mkstemp(prefix=".new-", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.write(data[: len(data) // 2])
+            faults.hit("blob.before_fsync")
+            file.write(data[len(data) // 2 :])
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
@@ -59,6 +62,7 @@ def put(data: bytes) -> str:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync(target.parent)
+    faults.hit("blob.after_rename")
     return digest
 
 

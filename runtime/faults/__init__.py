@@ -3,6 +3,6 @@
 Part of the product, off by default: `hit` is then one look at an empty dictionary.
 """
 
-from .plan import POINTS, Injected, hit
+from .plan import POINTS, Injected, commit, hit
 
-__all__ = ["POINTS", "Injected", "hit"]
+__all__ = ["POINTS", "Injected", "commit", "hit"]

@@ -103,6 +103,12 @@ def hit(point: str) -> None:
         _act(point, _plan[point])
 
 
+def commit(doing: str, when: str) -> None:
+    """Pass the point before or after the commit of what is being done; without a name, nothing."""
+    if doing:
+        hit(f"{doing}.{when}_commit")
+
+
 def _act(point: str, act: _Act) -> None:
     _hits[point] = _hits.get(point, 0) + 1
     if act.nth and _hits[point] != act.nth:

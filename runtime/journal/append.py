@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.transaction import atomic, on_commit
 
+from runtime import faults
 from runtime.core import clock, ids
 from runtime.core.errors import StaleFence
 from runtime.models import Artifact, Event, Run, Task
@@ -117,6 +118,8 @@ def append(
             if _update(cursor, connection, Run, moved, {"id": by.run, "event_seq": seq}) != 1:
                 raise AssertionError("the run's head moved under its own lock")
         on_commit(lambda: hint.wake(by.run))
+        faults.hit("step.before_commit")
+    faults.hit("step.after_commit")
     return drafts
 
 

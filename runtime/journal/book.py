@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db.transaction import atomic, on_commit
 
+from runtime import faults
 from runtime.core import clock, ids
 from runtime.core.digests import first_head
 from runtime.core.errors import NotFound
@@ -87,10 +88,10 @@ def _without_run(row: Row) -> dict[str, Any]:
 
 
 @contextmanager
-def open_run(run_id: str, *, skip_locked: bool = False) -> Iterator[Book]:
+def open_run(run_id: str, *, skip_locked: bool = False, doing: str = "") -> Iterator[Book]:
     """Lock a run and write to its chain in one transaction.
 
-    Raises `NotFound` where there is none; with `skip_locked` also where another holds it.
+    `doing` names the fault points before and after the commit. Raises `NotFound` where there is none; with `skip_locked` also where another holds it.
     """
     with atomic(durable=True):
         rows = Run.objects.select_for_update(skip_locked=skip_locked and _skips())
@@ -100,6 +101,8 @@ def open_run(run_id: str, *, skip_locked: bool = False) -> Iterator[Book]:
         book = Book(run, now())
         yield book
         book.flush()
+        faults.commit(doing, "before")
+    faults.commit(doing, "after")
 
 
 @contextmanager
@@ -114,6 +117,8 @@ def new_run(run: Run) -> Iterator[Book]:
         book = Book(run, at)
         yield book
         book.flush()
+        faults.commit("submit", "before")
+    faults.commit("submit", "after")
 
 
 def open_system() -> Any:

@@ -20,7 +20,7 @@ def cancel(run_id: str, by: User, reason: str = "") -> Run:
     """
     texts.check(reason, "reason")
     actor = f"user:{by.get_username()}"
-    with open_run(run_id) as book:
+    with open_run(run_id, doing="cancel") as book:
         run = book.run
         check_owner(run, by, "cancel")
         if RunState(run.state) in RUN_TERMINAL:

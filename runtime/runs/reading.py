@@ -123,9 +123,7 @@ def report(run_id: str) -> dict[str, Any]:
 
 def _last_verification(run: Run) -> dict[str, Any] | None:
     row = (
-        Event.objects.filter(
-            run=run.pk, type__in=["verification.passed", "verification.failed"]
-        )
+        Event.objects.filter(run=run.pk, type__in=["verification.passed", "verification.failed"])
         .order_by("-seq")
         .first()
     )

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Now
 
+from runtime import faults
 from runtime.core.errors import NotFound
 from runtime.journal.book import Book, open_run
 from runtime.journal.chain import By
@@ -63,7 +64,7 @@ def claim(owner: str, prefer: str | None = None, run: str | None = None) -> Clai
 
 def _take(task_id: str, run_id: str, owner: str) -> Claim | None:
     try:
-        with open_run(run_id, skip_locked=True) as book:
+        with open_run(run_id, skip_locked=True, doing="claim") as book:
             task = (
                 Task.objects.select_for_update()
                 .filter(pk=task_id, state="ready", available_at__lte=Now())
@@ -71,6 +72,7 @@ def _take(task_id: str, run_id: str, owner: str) -> Claim | None:
             )
             if task is None or _unmet(task):
                 return None
+            faults.hit("claim.after_select")
             return _write(book, task, owner)
     except NotFound:
         return None  # another worker has this run locked; it is looked at again

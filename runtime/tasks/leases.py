@@ -11,6 +11,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.db.transaction import on_commit
 
+from runtime import faults
 from runtime.journal import deltas, unfinished
 from runtime.journal.book import open_run
 from runtime.journal.chain import By
@@ -28,6 +29,7 @@ Standing = Literal["held", "cancel", "lost"]
 
 def renew(claim: Claim) -> Standing:
     """Prolong a lease. An expired one may be renewed as long as nobody took the task back."""
+    faults.hit("renew.before")
     held = Task.objects.filter(pk=claim.task, fence=claim.fence, state__in=LEASED)
     if held.update(lease_seq=F("lease_seq") + 1, lease_expires_at=Now() + lease()) != 1:
         return "lost"
@@ -69,7 +71,8 @@ def _take_back(task_id: str, run_id: str, fence: int, lease_seq: int, *, gone: b
         guard = guard.filter(lease_expires_at__lt=Now() - lease() / 4)
     if not guard.exists():
         return 0
-    with open_run(run_id) as book:
+    faults.hit("reap.before")
+    with open_run(run_id, doing="reap") as book:
         task = guard.select_for_update().first()
         if task is None:
             return 0

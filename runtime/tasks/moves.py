@@ -51,9 +51,9 @@ class Hold:
 
 
 @contextmanager
-def held(claim: Claim, states: tuple[str, ...] = ("running",)) -> Iterator[Hold]:
+def held(claim: Claim, states: tuple[str, ...] = ("running",), doing: str = "") -> Iterator[Hold]:
     """Lock the run of a claim and prove its fence. Raises `StaleFence`."""
-    with open_run(claim.run) as book:
+    with open_run(claim.run, doing=doing) as book:
         task = (
             Task.objects.select_for_update()
             .filter(pk=claim.task, fence=claim.fence, state__in=states)

@@ -13,6 +13,7 @@ import stat
 from pathlib import Path
 from typing import TypeVar
 
+from runtime import faults
 from runtime.core.actions import ReplaceText, WriteFile
 from runtime.core.digests import sha256
 from runtime.core.errors import Refused
@@ -140,8 +141,10 @@ class Editor:
                 about = tree.look(fd, names[-1])
                 if about is not None and not stat.S_ISREG(about.st_mode):
                     raise tree.not_a_file(names, about, fd)
+                faults.hit("edit.before_rename")
                 os.rename(temporary, names[-1], src_dir_fd=staging, dst_dir_fd=fd)
                 os.fsync(fd)
+            faults.hit("edit.after_rename")
         except BaseException:
             if tree.look(staging, temporary) is not None:
                 os.unlink(temporary, dir_fd=staging)
