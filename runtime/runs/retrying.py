@@ -23,7 +23,7 @@ def retry(run_id: str, by: User, max_attempts: int | None = None) -> Run:
     if max_attempts is not None and not 1 <= max_attempts <= MAX_ATTEMPTS:
         raise BadInput(
             f"max_attempts: {max_attempts} is out of bounds.",
-            remedy=f"Use 1 to {MAX_ATTEMPTS}.",
+            remedy=f"Give a number from 1 to {MAX_ATTEMPTS}.",
             field="max_attempts",
         )
     actor = f"user:{by.get_username()}"

@@ -71,6 +71,7 @@ def test_the_tabs_show_what_happened(alice: User, place: Workspace) -> None:
     assert "ALLOW" in policy and "defaults/read" in policy
     evidence = client.get(f"/runs/{story.run.pk}/?tab=evidence").text
     assert "Verification passed" in evidence and "python3 -m pytest -q" in evidence
+    assert "2 passed in 0.01s" in evidence and "Show all of it" in evidence
     assert "Finish refused" in evidence and "wants to" not in evidence
     assert "No artifact yet" in client.get(f"/runs/{story.run.pk}/?tab=artifacts").text
 
@@ -133,7 +134,7 @@ def test_R6_cancelling_a_finished_run_is_refused(alice: User, place: Workspace) 
     assert story.run.event_seq == before
 
 
-@pytest.mark.parametrize("attempts", ["", "0", "x", "101", "-1"])
+@pytest.mark.parametrize("attempts", ["", "0", "x", "101", "-1", "9" * 5000])
 def test_a_retry_needs_a_number(alice: User, place: Workspace, attempts: str) -> None:
     story = factories.Story(alice, place)
     answer = signed_in(alice).post(f"/runs/{story.run.pk}/retry/", {"max_attempts": attempts})

@@ -9,6 +9,7 @@ from django import forms
 
 from runtime import providers
 from runtime.models import Workspace
+from runtime.runs.submitting import MAX_ATTEMPTS, MAX_OBJECTIVE, MAX_STEPS
 
 MODES = (
     ("assisted", "Assisted", "Ordinary work goes on; what reaches further asks a person."),
@@ -21,9 +22,6 @@ MODES = (
     ),
     ("unattended", "Unattended", "Asks nobody: what would need a person is denied."),
 )
-MAX_OBJECTIVE = 20_000
-MAX_STEPS = 10_000
-MAX_ATTEMPTS = 100
 
 
 class NewRun(forms.Form):

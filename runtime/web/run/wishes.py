@@ -8,6 +8,7 @@ from django.views.decorators.http import require_POST
 
 from runtime import runs
 from runtime.core.errors import BadInput
+from runtime.runs.submitting import MAX_ATTEMPTS
 from runtime.web.pages import answers, person, visible_run
 
 
@@ -16,7 +17,7 @@ from runtime.web.pages import answers, person, visible_run
 def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
     """Ask for the end of the run."""
     run = visible_run(request, run_id)
-    reason = request.POST.get("reason", "").strip()[:1000]
+    reason = request.POST.get("reason", "").strip()
     runs.cancel(run.pk, person(request), reason)
     return redirect("run", run.pk)
 
@@ -27,7 +28,11 @@ def retry(request: HttpRequest, run_id: str) -> HttpResponse:
     """Ask for another try of what failed."""
     run = visible_run(request, run_id)
     given = request.POST.get("max_attempts", "")
-    if not given.isdecimal() or not 1 <= int(given) <= 100:
-        raise BadInput("Attempts must be a number from 1 to 100.", field="max_attempts")
+    if not given.isdecimal() or len(given) > 9:
+        raise BadInput(
+            "max_attempts: that is no number.",
+            remedy=f"Give a number from 1 to {MAX_ATTEMPTS}.",
+            field="max_attempts",
+        )
     runs.retry(run.pk, person(request), int(given))
     return redirect("run", run.pk)

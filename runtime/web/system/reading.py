@@ -1,4 +1,4 @@
-"""The machine in figures: processor, memory, disk, queue. Figures are bytes and percent."""
+"""The machine in figures: processor, memory, disk. Figures are bytes and percent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import psutil
 from django.conf import settings
-from django_q.models import OrmQ
 
 from runtime.present import units
 
@@ -37,8 +36,3 @@ def meters() -> list[dict[str, Any]]:
 
 def _meter(name: str, value: int, most: int, words: str) -> dict[str, Any]:
     return {"name": name, "value": min(value, most), "max": most, "words": words}
-
-
-def queue() -> int:
-    """Wake-ups that no worker has taken yet."""
-    return int(OrmQ.objects.count())

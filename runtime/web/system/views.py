@@ -12,8 +12,8 @@ from django.views.decorators.http import require_safe
 from runtime.models import Run, Task, User, Worker
 from runtime.present import badges, html, text, units
 from runtime.present import runs as present
-from runtime.web.pages import answers, person, show
-from runtime.worker import doctor
+from runtime.web.pages import answers, is_fragment, person, show
+from runtime.worker import doctor, queue
 from runtime.workflow.states import LEASED
 
 from . import reading
@@ -29,11 +29,11 @@ def index(request: HttpRequest) -> HttpResponse:
     user = person(request)
     context = {
         "meters": reading.meters(),
-        "queue": reading.queue(),
+        "queue": queue.waiting(),
         "workers": _workers(),
         "leases": _leases(user),
     }
-    if not getattr(request, "htmx", False):
+    if not is_fragment(request):
         context["checks"] = _checks()
     return show(request, "system/index.html", context, fragment="system/_now.html")
 
