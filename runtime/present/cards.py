@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from runtime.models import Approval
 
 from . import actions, badges, diffs, html, stages, text, units
-from .events.approval import SCOPES
+from .events.approval import scope
 
 LONG = 26
 """Lines from which on the card says how long the action is."""
@@ -161,10 +161,7 @@ def outcome(approval: Approval, now: datetime) -> SafeString:
     who = text.visible(approval.decided_by or "")
     when = units.ago(approval.decided_at, now) if approval.decided_at else html.EMPTY
     if approval.state == Approval.State.APPROVED:
-        far = SCOPES.get(
-            approval.scope, approval.scope.replace("workspace:", "in the workspace until ")
-        )
-        return format_html("<strong>{}</strong> approved {} {}.", who, text.plain(far), when)
+        return format_html("<strong>{}</strong> approved {} {}.", who, scope(approval.scope), when)
     if approval.state == Approval.State.DENIED:
         return format_html("<strong>{}</strong> denied it {}.", who, when)
     if approval.state == Approval.State.EXPIRED:

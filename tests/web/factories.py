@@ -6,6 +6,7 @@ import itertools
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from runtime import blobs
 from runtime.core import canonical
 from runtime.core.digests import sha256
 from runtime.journal import book
@@ -343,7 +344,10 @@ class Story:
                 action="actf", kind="finish", reason="calc/add.py is not verified.", debt=True
             ),
             ActionRefused(
-                action="actg", kind="run_tool", reason="curl is not allowed here.", by="gate"
+                action="actg",
+                kind="run_tool",
+                reason="curl is not allowed here.",
+                by="cautious.network",
             ),
         )
 
@@ -358,8 +362,8 @@ class Story:
                         "argv": ["python3", "-m", "pytest", "-q"],
                         "status": 0,
                         "duration_ms": 420,
-                        "output": "2 passed in 0.01s",
-                        "output_size": 17,
+                        "output": blobs.put(b"2 passed in 0.01s\n"),
+                        "output_size": 18,
                     }
                 ],
             ),

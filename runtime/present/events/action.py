@@ -11,6 +11,14 @@ from runtime.present import actions, diffs, html, text, units
 
 from .view import Facts, Renderer, View
 
+_REFUSED = {
+    "": "",
+    "person": "by a person",
+    "expiry": "because nobody answered in time",
+    "runtime": "by the runtime",
+    "mode unattended": "because the run is unattended",
+}
+"""By what an action was refused, where that is no rule of the gate."""
 _FOLDED = {"run_shell", "write_file", "replace_text", "apply_patch", "create_artifact"}
 
 
@@ -29,9 +37,8 @@ def _proposed(facts: Facts) -> View:
 
 
 def _refused(facts: Facts) -> View:
-    by = {"gate": "by policy", "policy": "by policy", "runtime": "by the runtime"}
-    who = by.get(facts.text("by"), f"by {text.plain(facts.text('by'))}".rstrip())
-    title = format_html("Refused {}", who)
+    by = facts.text("by")
+    title = format_html("Refused {}", _REFUSED.get(by) or format_html("by {}", html.code(by)))
     reason = html.prose(facts.text("reason")) or facts.block("reason", "Why")
     return View(title, "cross", "deny", "plain", reason)
 

@@ -1,4 +1,4 @@
-"""`approval.*`, `question.*` and `grant.*`: who was asked, and what they said."""
+"""`approval.*` and `grant.*`: who was asked, and what they said."""
 
 from __future__ import annotations
 
@@ -66,13 +66,6 @@ def _denied(facts: Facts) -> View:
     return View(title, "cross", "deny", "loud", html.prose(facts.text("comment")))
 
 
-def _answered(facts: Facts) -> View:
-    who = text.visible(facts.person or facts.row.actor)
-    title = format_html("<strong>{}</strong> answered ({})", who, _link(facts))
-    body = html.prose(facts.text("answer")) or facts.block("answer", "Answer")
-    return View(title, "person", "allow", "loud", body)
-
-
 def _expired(facts: Facts) -> View:
     title = format_html(
         "Nobody answered in time ({}). That is not a denial: the model may ask again.",
@@ -119,7 +112,6 @@ RENDERERS: dict[str, Renderer] = {
     "approval.cancelled": _void("The question fell with the run"),
     "approval.superseded": _void("The question is void"),
     "approval.consumed": _consumed,
-    "question.answered": _answered,
     "grant.created": _granted,
     "grant.revoked": _revoked,
 }

@@ -13,12 +13,13 @@ from runtime.present import badges, html, text, units
 from .view import Facts, Renderer, View
 
 
-def commands(items: list[Any]) -> SafeString:
+def _commands(facts: Facts) -> SafeString:
     """The commands of a verification, each with its exit status and output."""
-    return html.join(_command(item) for item in items if isinstance(item, dict))
+    items = facts.items("commands")
+    return html.join(_command(facts, item) for item in items if isinstance(item, dict))
 
 
-def _command(item: dict[str, Any]) -> SafeString:
+def _command(facts: Facts, item: dict[str, Any]) -> SafeString:
     argv = item.get("argv")
     shown = shlex.join(str(word) for word in argv) if isinstance(argv, list) else str(argv or "")
     status = item.get("status")
@@ -30,10 +31,10 @@ def _command(item: dict[str, Any]) -> SafeString:
         "–" if status is None else status,
         units.duration(took) if isinstance(took, int) else "",
     )
-    said = str(item.get("output") or "")
-    if not said:
+    output, size = item.get("output"), item.get("output_size")
+    if not html.is_digest(output) or not isinstance(size, int):
         return format_html('<p class="command">{}</p>', summary)
-    return html.fold(summary, html.pre(said, "Output of the command", colours=True))
+    return html.fold(summary, facts.artifact(output, size, "Output of the command"))
 
 
 def _left_out(facts: Facts) -> SafeString:
@@ -58,7 +59,7 @@ def _verified(ok: bool) -> Renderer:
         reason = html.prose(facts.text("reason")) or (
             facts.block("reason", "Why") if facts.stored("reason") else html.EMPTY
         )
-        body = html.join([reason, commands(facts.items("commands")), listed, _left_out(facts)])
+        body = html.join([reason, _commands(facts), listed, _left_out(facts)])
         icon, tone = ("seal", "allow") if ok else ("cross", "deny")
         return View(title, icon, tone, "loud", body)
 

@@ -45,11 +45,8 @@ def stored_head(digest: str, size: int) -> str | None:
     return head.rsplit("\n", 1)[0] if len(data) > HEAD_CHARACTERS and "\n" in head else head
 
 
-def row(event: EventRow, viewer: object = None, *, head: Head = stored_head) -> dict[str, Any]:
-    """The view model of an event: what its fragment and the audit are made of.
-
-    `viewer` is who looks; every row that a person may fetch at all reads the same for all.
-    """
+def row(event: EventRow, *, head: Head = stored_head) -> dict[str, Any]:
+    """The view model of an event: what its fragment and the audit are made of."""
     renderer = RENDERERS.get(event.type, _unknown)
     if event.payload.keys() == {"unreadable"}:
         renderer = _damaged

@@ -1,4 +1,4 @@
-"""What belongs to no run: people, workspaces."""
+"""What belongs to no run: people, workspaces, rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,20 @@ def _workspace(facts: Facts) -> View:
     return View(title, "folder", "plain")
 
 
+def _policy(facts: Facts) -> View:
+    files = [str(one[0]) for one in facts.items("files") if isinstance(one, list) and one]
+    named = ", ".join(text.plain(name) for name in files[:8]) or "no file"
+    title = format_html(
+        "the policy changed to {}: {} rules in {}",
+        html.code(facts.text("hash")[:12]),
+        text.visible(facts.text("rules")),
+        named,
+    )
+    return View(title, "policy", "plain")
+
+
 RENDERERS: dict[str, Renderer] = {
+    "policy.loaded": _policy,
     "person.added": _person,
     "link.made": _link,
     "workspace.registered": _workspace,

@@ -5,14 +5,9 @@ from __future__ import annotations
 from django.utils.html import format_html
 
 from runtime.present import html, reasons, text
+from runtime.present.runs import owner
 
 from .view import Facts, Renderer, View
-
-
-def owner(name: str) -> str:
-    """A worker's incarnation, shortened to host and process."""
-    parts = name.split("/") if "/" in name else name.split(":")
-    return " ".join(parts[:1] + parts[2:3]) if len(parts) >= 3 else name
 
 
 def _quiet(template: str, *names: str, icon: str = "dot") -> Renderer:

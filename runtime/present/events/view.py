@@ -78,12 +78,11 @@ class Facts:
         moved = self.stored(name)
         if moved is None:
             return html.output(self.text(name), label, cut=self.number("cut"))
-        return html.stored(*moved, self.row.run, label, self._head(*moved))
+        return self.artifact(*moved, label)
 
-    def head(self, name: str) -> str:
-        """What is at hand of a text: all of it, or the head of its artifact."""
-        moved = self.stored(name)
-        return self.text(name) if moved is None else (self._head(*moved) or "")
+    def artifact(self, digest: str, size: int, label: str) -> SafeString:
+        """A text that lies in an artifact: its head, if it is at hand, with the way to the rest."""
+        return html.stored(digest, size, self.row.run, label, self._head(digest, size))
 
     @property
     def person(self) -> str:
