@@ -58,7 +58,10 @@ def deliver(session: Session, pending: Pending, action: Finish) -> Delivery:
         return Delivery(*refusal)
     if not session.state.changed:
         return Delivery()
-    evidence = _prove(session)
+    try:
+        evidence = _prove(session)
+    except Refused as error:
+        return Delivery(f"A fresh copy of the tree cannot be made: {error}", debt=True)
     if evidence.stopped:
         return Delivery(stopped=True)
     if evidence.reason:

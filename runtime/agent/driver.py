@@ -138,6 +138,8 @@ def _do(session: Session, pending: Pending, action: Action) -> bool:
         return False
     do = _verify if pending.kind == "verify" else execute
     faults.hit("step.before_effect")
+    if tasks.peek(session.claim) == "lost":
+        raise StaleFence("Another claim owns the task now.")
     outcome = do(session, pending, action)
     faults.hit("step.after_effect")
     _complete(session, pending, outcome)

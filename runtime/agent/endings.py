@@ -8,6 +8,7 @@ from runtime import approvals, tasks
 from runtime.journal.append import Row
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import TaskCancelled, TaskFailed, TaskSucceeded
+from runtime.journal.retrying import retrying
 
 from . import projections
 from .session import Session
@@ -15,6 +16,7 @@ from .session import Session
 MAX_DETAIL = 2000
 
 
+@retrying
 def fail(session: Session, reason: str, detail: str, before: Sequence[Payload] = ()) -> None:
     """End the task badly. What it changed stays in the worktree."""
     with tasks.held(session.claim, doing="complete") as hold:
@@ -23,6 +25,7 @@ def fail(session: Session, reason: str, detail: str, before: Sequence[Payload] =
         hold.move("failed", ended, reason=reason)
 
 
+@retrying
 def succeed(session: Session, summary: str, before: Sequence[Payload], rows: Sequence[Row]) -> None:
     """End the task well, with the events and rows of its last action."""
     with tasks.held(session.claim, doing="complete") as hold:
@@ -30,6 +33,7 @@ def succeed(session: Session, summary: str, before: Sequence[Payload], rows: Seq
         hold.move("succeeded", TaskSucceeded(summary=summary[:MAX_DETAIL]))
 
 
+@retrying
 def acknowledge_cancel(
     session: Session, before: Sequence[Payload] = (), rows: Sequence[Row] = ()
 ) -> None:

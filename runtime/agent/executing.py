@@ -12,8 +12,9 @@ from runtime.core.errors import M31AError, Refused, Unavailable
 from runtime.journal.kinds import CheckpointCreated
 from runtime.models import Artifact
 from runtime.policy.authorised import Authorised, by_approval, by_gate
-from runtime.workspaces import verbs
+from runtime.workspaces import Edit, verbs
 from runtime.workspaces.diffs import of_edit
+from runtime.workspaces.paths import written
 
 from . import publishing
 from .commands import run_command, run_shown
@@ -73,23 +74,30 @@ def _edit(session: Session, pending: Pending, action: Any) -> Outcome:
             f"{planned.path} was changed meanwhile; nothing was written.",
             remedy="Read it again and repeat the edit.",
         )
+    known = not session.space.changed(session.seen)
     if isinstance(action, kinds.ReplaceText):
         edit = session.editor.replace(permission, planned)
     else:
         edit = session.editor.write(permission, planned)
     what = "created" if edit.before is None else "changed"
     outcome = Outcome(True, f"{edit.path} {what}: {len(edit.after)} bytes.", diff=of_edit(edit))
-    _checkpoint_edit(session, pending, edit.path, edit.after, edit.mode, outcome)
+    _checkpoint_edit(session, pending, edit, known, outcome)
     return outcome
 
 
 def _checkpoint_edit(
-    session: Session, pending: Pending, path: str, data: bytes, mode: int, outcome: Outcome
+    session: Session, pending: Pending, edit: Edit, known: bool, outcome: Outcome
 ) -> None:
-    """The tree after our own edit: by library where that is sure, else by git in the cage."""
-    state = session.state
+    """The tree after our own edit: by library where that is sure, else by git in the cage.
+
+    `known`: before the edit the worktree was as its last checkpoint left it.
+    """
+    state, path = session.state, written(edit.path)
     left_out = state.left_out - {path}
-    point = session.space.quick_checkpoint(state.commit, [(path, data, mode)], pending.action)
+    change = (edit.path, edit.after, edit.mode)
+    point = None
+    if known:
+        point = session.space.quick_checkpoint(state.commit, [change], pending.action)
     if point is None:
         try:
             moved = take(session, pending.action, left_out)
@@ -103,7 +111,10 @@ def _checkpoint_edit(
     if point.changed:
         outcome.events.append(
             CheckpointCreated(
-                tree=point.tree, commit=point.commit, action=pending.action, files=[path]
+                tree=point.tree,
+                commit=point.commit,
+                action=pending.action,
+                files=[path],
             )
         )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from runtime import tasks
 from runtime.core.actions import GitCommit, GitPush
-from runtime.core.errors import Refused, Unavailable
+from runtime.core.errors import Refused, StaleFence, Unavailable
 from runtime.journal.kinds import ActionOutcomeUnknown, CheckpointCreated
 from runtime.secrets import redactor
 
@@ -55,6 +56,8 @@ def push(session: Session, pending: Pending, action: GitPush) -> Outcome:
         known = ", ".join(sorted(session.workspace.remotes)) or "none"
         raise Refused(f"There is no recorded remote {remote!r}; recorded: {known}.")
     ref = action.ref or branch(session)
+    if tasks.renew(session.claim) == "lost":
+        raise StaleFence("Another claim owns the task now.")
     try:
         result = session.space.push(remote, url, ref, session.state.head, None)
     except Unavailable as error:

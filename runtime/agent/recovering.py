@@ -13,6 +13,7 @@ from runtime.core.errors import Refused
 from runtime.journal.kinds import ActionOutcomeUnknown, WorktreeRestored
 from runtime.sandbox import end_leftovers
 from runtime.workspaces import verbs
+from runtime.workspaces.paths import written
 
 from .outcome import Outcome
 from .projections import artifact_rows
@@ -82,7 +83,7 @@ def _edit(session: Session, pending: Pending, path: str) -> Outcome | None:
     if current != pending.after:
         return _unknown(session, pending, f"{path} is neither as before nor as after the edit")
     outcome = Outcome(True, f"{path} changed; the edit was complete before an interruption.")
-    if moved := take(session, pending.action, session.state.left_out - {path}):
+    if moved := take(session, pending.action, session.state.left_out - {written(path)}):
         outcome.events.append(moved)
     return outcome
 

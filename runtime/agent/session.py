@@ -124,6 +124,7 @@ class Session:
             write_paths=tuple(self.task.write_paths),
             look=sight.facts,
             which=sight.which,
+            user=self.run.submitted_by,
         )
 
     def prepare(self) -> None:

@@ -12,6 +12,7 @@ from runtime.core.errors import BadInput, Conflict, NotFound, Refused
 from runtime.journal.append import new_id
 from runtime.journal.book import Book, open_run
 from runtime.journal.kinds import ApprovalApproved, ApprovalDenied, GrantCreated, TaskReady
+from runtime.journal.retrying import retrying
 from runtime.models import Approval, Grant, Task, User
 from runtime.secrets import redactor
 from runtime.tasks import moves
@@ -23,6 +24,7 @@ MAX_COMMENT = 4000
 VERDICTS = {"approve": "approved", "deny": "denied"}
 
 
+@retrying
 def decide(
     approval_id: str,
     *,

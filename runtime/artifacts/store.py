@@ -32,7 +32,8 @@ def keep(data: bytes, name: str, kind: str) -> ArtifactFact:
 
 def keep_text(text: str, name: str, kind: str) -> ArtifactFact:
     """Store text, redacted."""
-    return keep(redactor().text(text).encode(), name, kind)
+    data = redactor().text(text).encode("utf-8", "surrogateescape")
+    return keep(data, name, kind)
 
 
 def for_run(run: str) -> QuerySet[Artifact]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from types import NoneType
@@ -27,6 +28,7 @@ from .chain import By, Draft
 from .draft import draft
 from .draft import moved as moved_out
 from .kind import Payload
+from .retrying import retrying
 from .rows import COLUMNS
 
 HELD = ("running",)
@@ -93,34 +95,58 @@ def append(
     `StaleFence` where the claim no longer holds, and then nothing is written.
     """
     drafts = [draft(payload) for payload in payloads]
-    at = at or now()
-    moment = clock.stamp(at)
+    work = _Work(by, drafts, task, run or {}, rows, changes, held, at or now())
+    _commit(work)
+    faults.hit("step.after_commit")
+    return drafts
+
+
+@dataclass
+class _Work:
+    """One append. `head` is the hash that its commit leaves, once it was tried."""
+
+    by: By
+    drafts: list[Draft]
+    task: Mapping[str, Any]
+    run: Mapping[str, Any]
+    rows: Sequence[Row]
+    changes: Sequence[Change]
+    held: tuple[str, ...]
+    at: datetime
+    head: str = ""
+
+
+@retrying
+def _commit(work: _Work) -> None:
+    """The transaction. Tried again, it knows its own commit whose answer was lost."""
+    by, moment = work.by, clock.stamp(work.at)
     with atomic(durable=True):
         connection = connections[DEFAULT_DB_ALIAS]
         with connection.cursor() as cursor:
             cursor.execute(_lock(connection.alias), (by.run,))
             head = cursor.fetchone()
-            if head is None or not _prove(cursor, connection, by, task, held):
+            if head is not None and work.head and head[1] == work.head:
+                return
+            if head is None or not _prove(cursor, connection, by, work.task, work.held):
                 raise StaleFence("Another claim owns the task now.")
             seq, prev_hash = head
-            new = chain.rows(by, moment, seq, prev_hash, drafts)
+            new = chain.rows(by, moment, seq, prev_hash, work.drafts)
             cursor.executemany(_insert(connection.alias, Event, COLUMNS), new)
-            for row in (*rows, *references(by, drafts, at)):
+            for row in (*work.rows, *references(by, work.drafts, work.at)):
                 values = row.numbered(seq + 1, moment)
                 cursor.execute(
                     _insert(connection.alias, row.model, tuple(values)),
                     _adapt_all(connection, row.model, values),
                 )
-            for change in changes:
+            for change in work.changes:
                 if _update(cursor, connection, change.model, change.values, change.where) != 1:
                     raise Lost(f"{change.model.__name__} has changed meanwhile.")
-            moved = {**(run or {}), "event_seq": seq + len(new), "head_hash": new[-1][-1]}
+            moved = {**work.run, "event_seq": seq + len(new), "head_hash": new[-1][-1]}
             if _update(cursor, connection, Run, moved, {"id": by.run, "event_seq": seq}) != 1:
                 raise AssertionError("the run's head moved under its own lock")
+            work.head = str(new[-1][-1])
         on_commit(lambda: hint.wake(by.run))
         faults.hit("step.before_commit")
-    faults.hit("step.after_commit")
-    return drafts
 
 
 def references(by: By, drafts: Sequence[Draft], at: datetime) -> list[Row]:

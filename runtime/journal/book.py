@@ -91,7 +91,8 @@ def _without_run(row: Row) -> dict[str, Any]:
 def open_run(run_id: str, *, skip_locked: bool = False, doing: str = "") -> Iterator[Book]:
     """Lock a run and write to its chain in one transaction.
 
-    `doing` names the fault points before and after the commit. Raises `NotFound` where there is none; with `skip_locked` also where another holds it.
+    `doing` names the fault points before and after the commit. Raises `NotFound` where there is
+    none; with `skip_locked` also where another holds it.
     """
     with atomic(durable=True):
         rows = Run.objects.select_for_update(skip_locked=skip_locked and _skips())

@@ -15,7 +15,7 @@ from runtime.core.digests import first_head, link
 from runtime.core.errors import BadInput, NotFound
 from runtime.models import Event, Run, Tombstone
 
-from . import guards
+from . import anchors, guards
 from .rows import COLUMNS
 
 PAGE = 500
@@ -28,6 +28,7 @@ class _Chain:
 
     def __init__(self, run: str) -> None:
         self.run, self.seq, self.head = run, 0, first_head(run) if run.isascii() else ""
+        self.anchored: dict[int, str] = {}
         self.first_bad: int | None = None
         self.reason = ""
 
@@ -56,6 +57,8 @@ class _Chain:
             return self.fault(seq, f"event {seq} does not follow the event before it")
         if link(self.head, data) != digest:
             return self.fault(seq, f"event {seq} was changed: its hash does not fit its content")
+        if self.anchored.get(seq, digest) != digest:
+            return self.fault(seq, f"event {seq} is not the one that a signed anchor vouches for")
         self.seq, self.head = seq, digest
 
     def result(self) -> dict[str, Any]:
@@ -96,6 +99,7 @@ def verify_events(run: str) -> dict[str, Any]:
 
 def _walk(run: str) -> _Chain:
     chain, after = _Chain(run), -1
+    chain.anchored = dict(anchors.known(run))
     while chain.first_bad is None:
         rows = Event.objects.filter(run=run, seq__gt=after).order_by("seq", "id")
         page = list(rows.values_list(*COLUMNS)[:PAGE])
@@ -104,6 +108,12 @@ def _walk(run: str) -> _Chain:
         for row in page:
             chain.take(row)
         after = chain.seq
+    last = max(chain.anchored, default=0)
+    if chain.first_bad is None and 0 < chain.seq < last:
+        chain.fault(
+            chain.seq + 1,
+            f"event {chain.seq + 1} is missing: a signed anchor vouches for {last} events",
+        )
     return chain
 
 

@@ -21,7 +21,9 @@ class Artifact(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["run", "action", "name", "sha256"], name="artifact_once")
+            models.UniqueConstraint(
+                fields=["run", "action", "name", "sha256"], name="artifact_once"
+            )
         ]
         indexes = [models.Index(fields=["sha256"], name="artifact_by_hash")]
 

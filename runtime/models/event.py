@@ -83,9 +83,7 @@ class Trace(models.Model):
     sandbox = models.TextField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["run", "seq", "action"], name="trace_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["run", "seq", "action"], name="trace_once")]
 
 
 class PolicyDecision(models.Model):

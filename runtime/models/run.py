@@ -55,6 +55,8 @@ class Run(models.Model):
     ended_at = models.DateTimeField(null=True)
     event_seq = models.PositiveBigIntegerField(default=0)
     head_hash = models.CharField(max_length=64)
+    anchored_seq = models.PositiveBigIntegerField(default=0)
+    """The last event that an anchor vouches for."""
 
     objects = RunQuerySet.as_manager()
 

@@ -7,11 +7,13 @@ from runtime.core import texts
 from runtime.core.errors import Refused
 from runtime.journal.book import open_run
 from runtime.journal.kinds import RunCancelRequested, TaskCancelled, TaskCancelling
+from runtime.journal.retrying import retrying
 from runtime.models import Run, Task, User
 from runtime.tasks import moves
 from runtime.workflow.states import RUN_TERMINAL, RunState
 
 
+@retrying
 def cancel(run_id: str, by: User, reason: str = "") -> Run:
     """Cancel what has not started, and ask the holders of the rest to stop.
 

@@ -6,14 +6,11 @@ data folder, mode 0600, and is made on first use.
 
 from __future__ import annotations
 
-import contextlib
-import os
-from pathlib import Path
-
 from cryptography.fernet import Fernet, InvalidToken
-from django.conf import settings
 
 from runtime.core.errors import Unavailable
+
+from .keys import key
 
 
 def seal(data: bytes) -> bytes:
@@ -33,15 +30,4 @@ def open_sealed(sealed: bytes) -> bytes:
 
 
 def _key() -> bytes:
-    path: Path = settings.M31A.DATA_DIR / "keys" / "seal"
-    with contextlib.suppress(FileNotFoundError):
-        return path.read_bytes()
-    temporary = path.with_name(f".seal.{os.getpid()}")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(Fernet.generate_key())
-        file.flush()
-        os.fsync(file.fileno())
-    with contextlib.suppress(FileExistsError):
-        os.link(temporary, path)
-    temporary.unlink()
-    return path.read_bytes()
+    return key("seal", Fernet.generate_key)

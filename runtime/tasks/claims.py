@@ -14,6 +14,7 @@ from runtime.core.errors import NotFound
 from runtime.journal.book import Book, open_run
 from runtime.journal.chain import By
 from runtime.journal.kinds import TaskClaimed
+from runtime.journal.retrying import retrying
 from runtime.models import Dependency, Task
 
 from . import incarnation
@@ -62,6 +63,7 @@ def claim(owner: str, prefer: str | None = None, run: str | None = None) -> Clai
     return None
 
 
+@retrying
 def _take(task_id: str, run_id: str, owner: str) -> Claim | None:
     try:
         with open_run(run_id, skip_locked=True, doing="claim") as book:

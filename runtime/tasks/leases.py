@@ -16,6 +16,7 @@ from runtime.journal import deltas, unfinished
 from runtime.journal.book import open_run
 from runtime.journal.chain import By
 from runtime.journal.kinds import TaskCancelled, TaskFailed, TaskLeaseExpired, TaskReady
+from runtime.journal.retrying import retrying
 from runtime.models import Task
 
 from . import incarnation
@@ -27,6 +28,7 @@ PAGE = 100
 Standing = Literal["held", "cancel", "lost"]
 
 
+@retrying
 def renew(claim: Claim) -> Standing:
     """Prolong a lease. An expired one may be renewed as long as nobody took the task back."""
     faults.hit("renew.before")
@@ -65,6 +67,7 @@ def reap() -> int:
         after = page[-1][0]
 
 
+@retrying
 def _take_back(task_id: str, run_id: str, fence: int, lease_seq: int, *, gone: bool) -> int:
     guard = Task.objects.filter(pk=task_id, state__in=LEASED, fence=fence, lease_seq=lease_seq)
     if not gone:

@@ -44,6 +44,7 @@ def work(
                 slices.drive(claim, stop)
                 driven += 1
             elif until_idle and tasks.idle(run):
+                reconcile.once()  # what has ended is anchored before anybody looks
                 break
             if once:
                 break

@@ -20,6 +20,7 @@ from django.db import Error as DatabaseError
 from django.db import close_old_connections, connection
 
 from runtime import approvals, tasks
+from runtime.journal import anchors
 from runtime.models import Worker
 from runtime.worker import presence, queue
 
@@ -45,6 +46,7 @@ def once() -> Pass:
     """One pass."""
     reaped = tasks.reap()
     expired = approvals.expire_due()
+    anchors.make()
     return Pass(reaped, expired, queue.top_up())
 
 

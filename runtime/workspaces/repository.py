@@ -143,7 +143,7 @@ class Repository:
         os.replace(new, self.path / "index")
 
     def import_pack(self, fd: int, size: int) -> None:
-        """Take in the objects that a caged git packed; git checks each of them.
+        """Take in the objects that a caged git packed; git checks each of them. Raises `Refused`.
 
         `fd` stands at the pack's first byte.
         """
@@ -152,9 +152,14 @@ class Repository:
             raise Unavailable("The checkpoint's objects did not arrive whole.")
         bound = f"--max-input-size={size}"
         if int.from_bytes(header[8:12], "big") <= _MAX_UNPACKED:
-            self.run("unpack-objects", "-q", "--strict", bound, stdin_fd=fd)
+            done = self.run("unpack-objects", "-q", "--strict", bound, stdin_fd=fd, check=False)
         else:
-            self.run("index-pack", "--strict", "--stdin", bound, stdin_fd=fd)
+            done = self.run("index-pack", "--strict", "--stdin", bound, stdin_fd=fd, check=False)
+        if done.status != 0:
+            raise Refused(
+                f"Git does not take in what is in the worktree: {said(done)}",
+                remedy="Remove or repair what it names.",
+            )
 
     def commit(self, tree: str, parent: str, message: str, ref: str) -> str:
         """Commit a tree and move `ref` from `parent` to it. Raises `Refused` if it is elsewhere."""
@@ -172,7 +177,8 @@ class Repository:
             "diff-tree", "-p", "-r", "-M", "--no-ext-diff", "--no-textconv", "--no-color", *form,
             oid(before), oid(after), "--", *([path] if path else []),
         )  # fmt: skip
-        text = done.stdout.decode("utf-8", "replace")
+        # What is to be applied keeps every byte; what is to be read is valid text.
+        text = done.stdout.decode("utf-8", "surrogateescape" if binary else "replace")
         if len(text) <= _MAX_DIFF or binary:
             return text
         return text[:_MAX_DIFF] + f"\n[… {len(text) - _MAX_DIFF} characters cut …]\n"

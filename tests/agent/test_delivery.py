@@ -8,8 +8,6 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from runtime import blobs, runs
 from runtime.models import Artifact
 from runtime.runs import replay
@@ -188,9 +186,6 @@ def test_hundreds_of_new_files_are_delivered(cast):
     assert replay.check(told.run.pk) == ""
 
 
-@pytest.mark.xfail(
-    strict=True, reason="workspaces.Repository.diff decodes a patch for applying with `replace`"
-)
 def test_a_text_that_is_no_utf_8_is_delivered_byte_for_byte(cast):
     root = repository({"make.py": "open('old.txt', 'wb').write(b'caf\\xe9\\n')\n"})
     workspace(cast.alice, root)

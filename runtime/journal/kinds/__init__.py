@@ -12,6 +12,7 @@ from .action_outcome_unknown import ActionOutcomeUnknown
 from .action_proposed import ActionProposed
 from .action_refused import ActionRefused
 from .action_started import ActionStarted
+from .anchor_made import AnchorMade
 from .answer_refused import AnswerRefused
 from .approval_approved import ApprovalApproved
 from .approval_cancelled import ApprovalCancelled
@@ -30,6 +31,7 @@ from .message_completed import MessageCompleted
 from .message_cut import MessageCut
 from .person_added import PersonAdded
 from .policy_decided import PolicyDecided
+from .policy_loaded import PolicyLoaded
 from .run_cancel_requested import RunCancelRequested
 from .run_cancelled import RunCancelled
 from .run_failed import RunFailed
@@ -59,6 +61,7 @@ __all__ = [
     "ActionProposed",
     "ActionRefused",
     "ActionStarted",
+    "AnchorMade",
     "AnswerRefused",
     "ApprovalApproved",
     "ApprovalCancelled",
@@ -77,6 +80,7 @@ __all__ = [
     "MessageCut",
     "PersonAdded",
     "PolicyDecided",
+    "PolicyLoaded",
     "RunCancelRequested",
     "RunCancelled",
     "RunFailed",
