@@ -1,6 +1,9 @@
-"""What the environment says: every `M31A_*` setting, with its default and bound.
+"""What the environment says: the settings of the site, with their defaults and bounds.
 
-Read once. Creates nothing; `m31a_site.data` makes the data folder where a command may.
+The cage and the providers read their own (`M31A_BWRAP`, `M31A_UID_RANGE`, `M31A_OPENAI_MODE`)
+where they are used; docs/operating.md lists all. Read once.
+
+Creates nothing; `m31a_site.data` makes the data folder where a command may.
 """
 
 from __future__ import annotations

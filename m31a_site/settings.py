@@ -16,8 +16,9 @@ DEBUG = False
 LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
 ALLOWED_HOSTS = [*environment.ALLOWED_HOSTS, *LOOPBACK]
 
+# Not daphne: as an application it would load Twisted into every process, and only the web
+# server (`runtime.worker.entry.web`) needs it.
 INSTALLED_APPS = [
-    "daphne",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -99,7 +100,6 @@ def _databases() -> dict[str, Any]:
 
 
 DATABASES = _databases()
-ATOMIC_REQUESTS = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "runtime.User"
 AUTHENTICATION_BACKENDS = [
