@@ -25,6 +25,7 @@ _SEGMENT_BYTES = 64 << 10  # of System V memory; a kernel allows 4096 segments: 
 _FAMILIES = (1, 2, 10, 16)  # unix, inet, inet6, netlink: what a private network namespace contains
 _PERSONALITIES = (0xFFFFFFFF, 0, 0x0040000)  # query, Linux, without address randomisation
 _PUSH_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+_RESERVE = (0x40305828, 0x4030582A, 0x40305839)  # FS_IOC_RESVSP, RESVSP64, ZERO_RANGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ MACHINES = {
         "uselib": 134, "_sysctl": 156, "lookup_dcookie": 212, "nfsservctl": 180,
         "clone": 56, "personality": 135, "ioctl": 16, "socket": 41, "shmget": 29,
         "chmod": 90, "fchmod": 91, "fchmodat": 268, "mknod": 133, "mknodat": 259,
-        "open": 2, "creat": 85, "openat": 257, "memfd_create": 319,
+        "open": 2, "creat": 85, "openat": 257, "memfd_create": 319, "fallocate": 285,
     }),
     "aarch64": Machine(0xC00000B7, False, _COMMON | {
         "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
@@ -72,6 +73,7 @@ MACHINES = {
         "sethostname": 161, "setdomainname": 162, "lookup_dcookie": 18, "nfsservctl": 42,
         "clone": 220, "personality": 92, "ioctl": 29, "socket": 198, "shmget": 194,
         "fchmod": 52, "fchmodat": 53, "mknodat": 33, "openat": 56, "memfd_create": 279,
+        "fallocate": 47,
     }),
 }  # fmt: skip
 
@@ -79,8 +81,9 @@ _MODE_ARGUMENT = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mknod
                   "creat": 1}  # fmt: skip
 _OPENERS = {"open": (1, 2), "openat": (2, 3)}  # where flags and mode are
 _ABSENT = ("clone3", "memfd_create", "memfd_secret", "openat2")  # callers know how to do without
+_UNSUPPORTED = ("fallocate",)  # disk that no account of written bytes shows; callers write instead
 _JUDGED_BY_ARGUMENT = {"clone", "personality", "ioctl", "socket", "shmget", *_MODE_ARGUMENT,
-                       *_OPENERS, *_ABSENT}  # fmt: skip
+                       *_OPENERS}  # fmt: skip
 
 
 class _Program:
@@ -126,10 +129,12 @@ def build(machine: str | None = None) -> bytes:
     for call, number in kind.numbers.items():
         if call in _ABSENT:
             program.deny(number, errno.ENOSYS)
+        elif call in _UNSUPPORTED:
+            program.deny(number, errno.EOPNOTSUPP)
         elif call not in _JUDGED_BY_ARGUMENT:
             program.deny(number)
     for call, number in kind.numbers.items():
-        if call in _JUDGED_BY_ARGUMENT and call not in _ABSENT:
+        if call in _JUDGED_BY_ARGUMENT:
             program.judge(number, _tests(call))
     program.add(_RETURN, ALLOW)
     return b"".join(struct.pack("=HBBI", *step) for step in program.code)
@@ -150,7 +155,7 @@ def _tests(call: str) -> list[tuple[int, int, int, int]]:
         return [(_LOAD, 0, 0, _ARGS + 8 + 4), (_GREATER, 2, 0, 0),
                 _argument(1), (_GREATER, 0, 1, _SEGMENT_BYTES), refuse, allow]  # fmt: skip
     if call == "ioctl":
-        return [_argument(1), *_any_of(_PUSH_INPUT, refuse, allow)]
+        return [_argument(1), *_any_of(_PUSH_INPUT + _RESERVE, refuse, allow)]
     if call == "personality":
         return [_argument(0), *_any_of(_PERSONALITIES, allow, refuse)]
     if call == "socket":

@@ -66,6 +66,13 @@ def test_what_arguments_cannot_be_seen_of_looks_absent(machine: str, call: str) 
 
 
 @BOTH
+def test_disk_cannot_be_reserved_past_the_account_of_written_bytes(machine: str) -> None:
+    assert verdict(machine, "fallocate", 3, 0, 0, 1 << 30) == ERRNO | errno.EOPNOTSUPP
+    for request in (0x40305828, 0x4030582A, 0x40305839):
+        assert verdict(machine, "ioctl", 3, request) == EPERM
+
+
+@BOTH
 @pytest.mark.parametrize("flag", [1 << n for n in (17, 25, 26, 27, 28, 29, 30)])
 def test_no_new_namespace_by_clone(machine: str, flag: int) -> None:
     assert verdict(machine, "clone", flag | 17) == EPERM
