@@ -15,7 +15,7 @@ from runtime.sandbox import Cage
 
 from . import caged, worktree
 from .objects import DIRECTORY, Change
-from .paths import shown
+from .paths import shown, unwritten
 from .repository import Repository
 
 _MAX_PACK = 1 << 30
@@ -110,6 +110,7 @@ class Checkpoints:
         except Refused as refused:
             patch = f"# What was there could not be kept: {refused.message}\n"
         self._indexed = None
+        worktree.trim(self._tree)
         caged.script(cage, caged.RESTORE, TREE=tree)
         self._indexed = tree
         if self._repository.objects.is_commit(name):
@@ -162,7 +163,7 @@ class Checkpoints:
 
     def _write_left_out(self, paths: Iterable[str]) -> None:
         """Into the scratch directory, which is the run's account's: never through a link."""
-        data = b"".join(os.fsencode(path) + b"\0" for path in sorted(paths))
+        data = b"".join(os.fsencode(unwritten(path)) + b"\0" for path in sorted(paths))
         folder = os.open(self._scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             if caged.LEFT_OUT in os.listdir(folder):

@@ -18,7 +18,7 @@ from runtime.core.errors import BadInput, Refused
 
 from . import tree
 from .objects import AUTHOR
-from .paths import is_git, shown
+from .paths import is_git, shown, written
 
 MAX_FILES = 100_000
 MAX_BYTES = 1 << 30
@@ -89,7 +89,7 @@ class _Writer:
 
     def _leave_out(self, path: str) -> None:
         if len(self.left_out) < MAX_LISTED:
-            self.left_out.append(path)
+            self.left_out.append(written(path))
 
     def _head(self, path: str, mode: bytes) -> None:
         self._files += 1

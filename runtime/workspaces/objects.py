@@ -20,6 +20,8 @@ from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 
 from runtime.core.errors import Unavailable
 
+from .paths import written
+
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 AUTHOR = "m31a <m31a@localhost>"
 DIRECTORY = 0o040000
@@ -70,7 +72,8 @@ class Objects:
         return blob.data if isinstance(blob, Blob) else None
 
     def changed(self, before: str, after: str) -> list[tuple[str, str]]:
-        """What differs from one tree (or commit) to the other: A, M or D and the path, sorted."""
+        """What differs from one tree (or commit) to the other: A, M or D and the path (as
+        `paths.written` gives it), sorted."""
         rows = []
         old_tree, new_tree = _id(self.tree_of(before)), _id(self.tree_of(after))
         for change in tree_changes(self.store, old_tree, new_tree):
@@ -79,7 +82,7 @@ class Objects:
             if new is None or new.path is None:
                 letter, new = "D", old
             assert new is not None and new.path is not None
-            rows.append((letter, os.fsdecode(new.path)))
+            rows.append((letter, written(os.fsdecode(new.path))))
         return sorted(rows, key=lambda row: row[1])
 
     def with_changes(self, tree: str, changes: Iterable[Change]) -> str:

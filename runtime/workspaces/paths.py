@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 from runtime.core.errors import Refused
 
 MAX_PATH = 4096
 MAX_NAME = 255
 """Bytes, as the kernel counts them."""
+_UNSEEN = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
+"""Characters that the file system of macOS leaves out of a name."""
+_PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
 
 
 def split(path: str) -> tuple[str, ...]:
@@ -53,8 +61,32 @@ def split_file(path: str) -> tuple[str, ...]:
 
 
 def is_git(name: str) -> bool:
-    """Whether git could take a name for a repository: `.git` in any letter case."""
-    return name.lower() == ".git"
+    """Whether git could take a name for a repository, on any system: `.git` in any letter case,
+    and what file systems of Windows and macOS hold to be the same name."""
+    parts = name.translate(_UNSEEN).lower().split("\\")
+    return any(part.partition(":")[0].rstrip(" .") in (".git", "git~1") for part in parts)
+
+
+def written(path: str) -> str:
+    """A path of the file system as text for the record: one that is not UTF-8, or that could be
+    taken for such, stands in quotes with its bytes as escapes. `unwritten` undoes it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        if not path.startswith('"'):
+            return path
+    raw = os.fsencode(path)
+    return '"' + "".join(chr(b) if b in _PLAIN else f"\\x{b:02x}" for b in raw) + '"'
+
+
+def unwritten(text: str) -> str:
+    """The path that `written` made a text of."""
+    if not text.startswith('"'):
+        return text
+    plain = re.sub(r"\\x([0-9a-f]{2})", lambda found: chr(int(found[1], 16)), text[1:-1])
+    return os.fsdecode(plain.encode("latin-1"))
 
 
 def shown(text: str) -> str:

@@ -7,6 +7,7 @@ O_NOFOLLOW below the descriptor of its parent; no name is resolved twice.
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -96,6 +97,55 @@ def look(fd: int, name: str) -> os.stat_result | None:
         return os.stat(name, dir_fd=fd, follow_symlinks=False)
     except FileNotFoundError:
         return None
+
+
+def remove(fd: int, name: str) -> None:
+    """Delete `name` in the directory `fd` with everything in it, also what a command made
+    unwritable. Nothing else may work in it.
+
+    However deep it is: a directory that is found is put beside the others first, so no path and
+    no stack grows.
+    """
+    about = look(fd, name)
+    if about is None:
+        return
+    if not stat.S_ISDIR(about.st_mode):
+        os.unlink(name, dir_fd=fd)
+        return
+    os.chmod(name, 0o700, dir_fd=fd)
+    top = os.open(name, _DIRECTORY, dir_fd=fd)
+    try:
+        todo, moved = _empty(top, top, ""), secrets.token_hex(8)
+        count = 0
+        while todo:
+            here = os.open(todo[-1], _DIRECTORY, dir_fd=top)
+            try:
+                inner = _empty(here, top, f"{moved}.{count}.")
+            finally:
+                os.close(here)
+            os.rmdir(todo.pop(), dir_fd=top)
+            todo += inner
+            count += 1
+    finally:
+        os.close(top)
+    os.rmdir(name, dir_fd=fd)
+
+
+def _empty(fd: int, top: int, prefix: str) -> list[str]:
+    """Delete the files of `fd` and move its directories to `top`: their names there."""
+    with os.scandir(fd) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    folders: list[str] = []
+    for name, is_directory in found:
+        if not is_directory:
+            os.unlink(name, dir_fd=fd)
+            continue
+        os.chmod(name, 0o700, dir_fd=fd)
+        place = f"{prefix}{len(folders)}" if prefix else name
+        if prefix:
+            os.rename(name, place, src_dir_fd=fd, dst_dir_fd=top)
+        folders.append(place)
+    return folders
 
 
 def open_file(fd: int, names: tuple[str, ...]) -> int:

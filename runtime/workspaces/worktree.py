@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,8 @@ from .paths import is_git, shown
 
 MAX_ENTRIES = 200_000
 _MAX_DEPTH = 200
+_MAX_PATH = 3000
+"""Bytes of a path below the worktree; the kernel takes 4096 in all."""
 GIT_POINTER = "gitdir: /m31a/git\n"
 
 
@@ -63,6 +64,9 @@ def _walk(root: Path, *, unreadable_stops: bool) -> Iterator[tuple[tuple[str, ..
         try:
             with tree.directory(root, where) as fd, os.scandir(fd) as entries:
                 for entry in entries:
+                    count += 1
+                    if count > MAX_ENTRIES:
+                        break
                     about = entry.stat(follow_symlinks=False)
                     rows.append(
                         (
@@ -80,7 +84,6 @@ def _walk(root: Path, *, unreadable_stops: bool) -> Iterator[tuple[tuple[str, ..
                 raise Refused(f"{name} cannot be read: {error}", remedy="Remove it.") from error
             rows.clear()
         rows.sort()
-        count += len(rows)
         if count > MAX_ENTRIES:
             raise Refused(
                 f"The worktree has more than {MAX_ENTRIES} entries.",
@@ -98,7 +101,7 @@ def _walk(root: Path, *, unreadable_stops: bool) -> Iterator[tuple[tuple[str, ..
 def point_to_git(root: Path, uid: int | None) -> None:
     """Put the plain `.git` file at the root, whatever was there. The server never reads it."""
     with tree.directory(root, ()) as fd:
-        _clear(fd, ".git")
+        tree.remove(fd, ".git")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(".git", flags, 0o600, dir_fd=fd), "w") as file:
             file.write(GIT_POINTER)
@@ -116,28 +119,37 @@ def link(root: Path, uid: int | None, links: dict[str, str]) -> None:
             is_link = about is not None and stat.S_ISLNK(about.st_mode)
             if is_link and os.readlink(names[-1], dir_fd=fd) == target:
                 continue
-            _clear(fd, names[-1])
+            tree.remove(fd, names[-1])
             os.symlink(target, names[-1], dir_fd=fd)
             if uid is not None:
                 os.chown(names[-1], uid, uid, dir_fd=fd, follow_symlinks=False)
 
 
-def _clear(fd: int, name: str) -> None:
-    about = tree.look(fd, name)
-    if about is None:
-        return
-    if stat.S_ISDIR(about.st_mode):
-        shutil.rmtree(name, dir_fd=fd)
-    else:
-        os.unlink(name, dir_fd=fd)
+def trim(root: Path) -> None:
+    """Delete directories whose path is longer than git can take: a command makes them name by
+    name. Nothing else may work in the worktree."""
+    todo: list[tuple[str, ...]] = [()]
+    while todo:
+        where = todo.pop()
+        try:
+            with tree.directory(root, where) as fd:
+                for name in os.listdir(fd):
+                    about = tree.look(fd, name)
+                    if about is None or not stat.S_ISDIR(about.st_mode):
+                        continue
+                    if len(os.fsencode("/".join((*where, name)))) > _MAX_PATH:
+                        tree.remove(fd, name)
+                    else:
+                        todo.append((*where, name))
+        except Refused:
+            continue  # one that is not readable is made so by git's script, in the cage
 
 
 def remove(folder: Path) -> None:
-    """Delete a directory and everything in it, also what a command made unwritable."""
-    folder.chmod(0o700)
-    for where, folders, _ in os.walk(folder):
-        for name in folders:
-            path = os.path.join(where, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
-    shutil.rmtree(folder)
+    """Delete a directory and everything in it, however deep, also what a command made
+    unwritable."""
+    fd = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        tree.remove(fd, folder.name)
+    finally:
+        os.close(fd)

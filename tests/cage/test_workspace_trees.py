@@ -197,6 +197,39 @@ def test_restore_copes_with_everything_a_command_can_leave_behind(site: Site) ->
     assert not site.take(base).changed
 
 
+def test_directories_deeper_than_a_path_can_say_are_removed(site: Site) -> None:
+    base = site.start()
+    script = "import os\nfor _ in range(1500): os.mkdir('d' * 99); os.chdir('d' * 99)\n"
+    assert site.sh(f'python3 -c "{script}os.chmod(os.curdir, 0)"').ok
+    with pytest.raises(Refused, match="directories deep"):
+        site.take(base)
+    assert "could not be kept" in site.files.restore(site.cage, base)
+    assert site.sh("git status --short; ls").text() == "link\nrun.sh\nsrc\n"
+    fresh = site.files.fresh(base)
+    with Cage(fresh.spec()) as cage:
+        assert cage.run(by_operator(Shell(f'python3 -c "{script}"'), "test")).ok
+    fresh.remove()
+    assert not fresh.folder.exists()
+
+
+def test_names_that_are_no_text_are_kept_and_left_out_like_others(site: Site) -> None:
+    base = site.start()
+    site.sh("printf x > \"$(printf 'caf\\351')\"; printf y > '\"q\"'; printf z > plain")
+    changes = site.files.changed_files(base, site.take(base).tree)
+    assert changes == [("A", '"\\x22q\\x22"'), ("A", '"caf\\xe9"'), ("A", "plain")]
+    kept = site.take(base, *(path for _, path in changes[:2]))
+    assert site.files.changed_files(base, kept.tree) == [("A", "plain")]
+
+
+def test_what_git_holds_to_be_dangerous_is_refused_by_name(site: Site) -> None:
+    base = site.start()
+    site.sh("printf '[submodule \"x\"]\\n\\tpath = x\\n\\turl = -u./x\\n' > .gitmodules")
+    with pytest.raises(Refused, match="gitmodules"):
+        site.take(base)
+    site.files.restore(site.cage, base)
+    assert not site.take(base).changed
+
+
 def test_a_commit_moves_the_branch_and_the_view_follows(site: Site) -> None:
     base = site.start()
     site.sh("echo new > new.txt")

@@ -11,7 +11,7 @@ from runtime.core.actions import ReplaceText, WriteFile
 from runtime.core.errors import Refused
 from runtime.policy.authorised import by_gate
 from runtime.workspaces import Editor
-from runtime.workspaces.paths import split, split_file
+from runtime.workspaces.paths import split, split_file, unwritten, written
 
 NORMAL = {
     "a": "a",
@@ -22,6 +22,8 @@ NORMAL = {
     "a b/ü": "a b/ü",
     ".gitignore": ".gitignore",
     "a/.github/x": "a/.github/x",
+    ".git-blame-ignore-revs": ".git-blame-ignore-revs",
+    "git~10": "git~10",
     "..a/b..": "..a/b..",
 }
 REFUSED = {
@@ -42,6 +44,14 @@ REFUSED = {
     ".git/config": "belongs to git",
     "a/.GIT/hooks/x": "belongs to git",
     "sub/.Git": "belongs to git",
+    "git~1/config": "belongs to git",
+    "sub/GIT~1": "belongs to git",
+    ".git./config": "belongs to git",
+    ".git /config": "belongs to git",
+    ".git::$INDEX_ALLOCATION/config": "belongs to git",
+    "a\\.git\\config": "belongs to git",
+    ".g\u200cit/config": "belongs to git",
+    "\ufeff.git/config": "belongs to git",
 }
 
 
@@ -62,6 +72,15 @@ def test_W9_one_form_for_every_way_to_write_a_path(path: str) -> None:
 def test_W9_paths_that_are_refused_with_the_reason(path: str) -> None:
     with pytest.raises(Refused, match=REFUSED[path]):
         split_file(path)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"a", b"a b/\xc3\xbc", b'a"b', b'"a"', b"caf\xe9", b'\xff/"\\x41\\', b'"\xc3\xbc\n']
+)
+def test_every_name_has_a_text_and_every_text_its_name(raw: bytes) -> None:
+    text = written(os.fsdecode(raw))
+    assert text.encode() and os.fsencode(unwritten(text)) == raw
+    assert (text == os.fsdecode(raw)) == (not text.startswith('"'))
 
 
 def test_W9_a_directory_may_be_written_with_a_slash() -> None:

@@ -1,0 +1,60 @@
+"""What a hostile repository or command leaves behind: the run goes on, and nothing is hidden."""
+
+from __future__ import annotations
+
+from tests.agent.scenes import seen, tool, tree, write
+from tests.kit import EDIT, FINISH, VERIFY, play, repository, workspace
+
+
+def test_file_names_that_are_no_text_do_not_end_the_run(cast):
+    root = repository({"make.py": "open(b'caf\\xe9', 'w').close()\n", "notes.txt": "x\n"})
+    workspace(cast.alice, root, verify=("true",))
+    told = play(cast.alice, [tool("python3", "make.py"), EDIT, VERIFY, FINISH])
+    assert told.state == "succeeded", seen(told)
+    assert told.of("checkpoint.created")[0]["files"] == ['"caf\\xe9"']
+    assert told.last("delivery.completed")["files"] == 2
+
+
+def test_names_made_by_the_verification_are_left_out_whatever_they_are(cast):
+    script = "import os; open(b'caf\\xe9', 'w').close()\n"
+    root = repository({"check.py": script, "notes.txt": "x\n"})
+    workspace(cast.alice, root, verify=("python3 check.py",))
+    told = play(cast.alice, [EDIT, VERIFY, FINISH])
+    assert told.state == "succeeded", seen(told)
+    assert told.of("verification.passed")[0]["left_out"] == ['"caf\\xe9"']
+    assert told.last("delivery.completed")["files"] == 1
+
+
+def test_a_verification_that_digs_does_not_end_the_run_by_a_mistake_of_ours(cast):
+    script = "import os\nfor _ in range(1500): os.mkdir('d' * 99); os.chdir('d' * 99)\n"
+    root = repository({"check.py": "", "notes.txt": "x\n", ".gitignore": "dug\n"})
+    workspace(cast.alice, root, verify=("python3 check.py",))
+    dig = f"import os, sys\nif os.path.exists('dug'): sys.exit()\n{script}"
+    steps = [write("check.py", dig), write("dug", "in the worktree only"), VERIFY, FINISH]
+    told = play(cast.alice, steps)
+    assert told.state == "succeeded", seen(told)
+    assert not (tree(told).parent / "fresh").exists()
+
+
+def test_an_edit_does_not_hide_what_a_command_did_before(cast):
+    """The checkpoint of the command was refused, so only git can tell what the edit's tree is."""
+    script = "import os; os.makedirs('sub/.git'); open('notes.txt', 'w').write('by a command')\n"
+    root = repository({"make.py": script, "notes.txt": "x\n"})
+    workspace(cast.alice, root, verify=("true",))
+    steps = [
+        tool("python3", "make.py"),
+        write("new.txt", "by an edit\n"),
+        {"kind": "git_diff"},
+    ]
+    told = play(cast.alice, steps)
+    _, edited, diff = seen(told)[:3]
+    assert "no checkpoint" in edited and "nested git repository" in diff
+    assert not told.of("checkpoint.created")
+
+
+def test_a_submodule_that_git_refuses_is_a_refusal_of_the_step(cast):
+    workspace(cast.alice, verify=("true",))
+    evil = '[submodule "x"]\n\tpath = x\n\turl = --upload-pack=touch\n'
+    told = play(cast.alice, [write(".gitmodules", evil), VERIFY, FINISH])
+    assert "gitmodules" in seen(told)[1]
+    assert told.last("finish.refused")["debt"]
