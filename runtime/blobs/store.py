@@ -45,6 +45,7 @@ def put(data: bytes) -> str:
     digest = sha256(data)
     target = path(digest)
     if _holds(target, data):
+        os.utime(target)  # young again, so that it is not collected before it is referred to
         return digest
     if not target.parent.is_dir():
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

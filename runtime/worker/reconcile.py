@@ -23,6 +23,7 @@ from runtime import approvals, tasks
 from runtime.journal import anchors
 from runtime.models import Worker
 from runtime.worker import presence, queue
+from runtime.worker.collector import Collector
 
 log = logging.getLogger(__name__)
 
@@ -52,20 +53,22 @@ def once() -> Pass:
 
 def run() -> None:
     """Do passes until SIGTERM or SIGINT."""
+    collector = Collector()
     with _Signals() as signals:
         while not signals.stop:
-            _pass()
+            _pass(collector)
             with ExitStack() as stack:
                 signals.wait(PERIOD_SECONDS, _pidfds(stack))
 
 
-def _pass() -> None:
+def _pass(collector: Collector) -> None:
     """A pass that survives a database that is busy or gone; the next one tries again."""
     try:
         close_old_connections()
         done = once()
         presence.prune()
         _shorten_wal()
+        collector.tick()
     except DatabaseError:
         log.exception("A pass of the reconciler failed.")
         connection.close()
