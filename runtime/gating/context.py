@@ -17,8 +17,9 @@ from runtime.policy import (
     Which,
     gate,
 )
+from runtime.policy.language import Book
 
-from . import grants
+from . import grants, policies
 
 AGENT_HOME = "/home/agent"
 
@@ -44,6 +45,8 @@ class Subject:
     repository_runs: tuple[str, ...] = ()
     """Settings of the repository's own git configuration that run programs, where git would
     obey them. A run's git never reads that configuration."""
+    user: str = ""
+    """Who submitted the run, for the rules of the user layer."""
 
 
 def decide(
@@ -55,10 +58,17 @@ def decide(
     approval: ApprovalFact | None = None,
     audit: Literal["journal", "dry run"] = "journal",
     live: tuple[GrantFact, ...] | None = None,
+    book: Book | None = None,
 ) -> Verdict:
-    """The gate's verdict on a raw action. `approval` is the one that is being consumed."""
+    """The gate's verdict on a raw action. `approval` is the one that is being consumed.
+
+    `live` and `book` stand in for the grants and the rules that are in force. Raises
+    `PolicyFault` where there are no rules that could be used.
+    """
     if live is None:
         live = grants.live(subject.task, subject.run, subject.workspace, now)
+    if book is None:
+        book = policies.in_force("worker") if audit == "journal" else policies.current()
     request = Request(
         action=raw,
         run=subject.run,
@@ -80,7 +90,15 @@ def decide(
         grants=live,
         approval=approval,
         tree=tree,
+        layers=book.layers(
+            workspace=subject.workspace,
+            user=subject.user,
+            run=subject.run,
+            role=subject.role,
+            kind=subject.kind,
+        ),
         repository_runs=subject.repository_runs,
+        moment=now,
         audit=audit,
     )
     return gate(request, context)

@@ -15,15 +15,22 @@ from runtime.workspaces.sight import Sight
 
 from .context import Subject, decide
 
-DEFAULTS = {"mode": "assisted", "role": "implementer", "kind": "implementation", "cwd": "."}
+DEFAULTS = {
+    "mode": "assisted",
+    "role": "implementer",
+    "kind": "implementation",
+    "cwd": ".",
+    "user": "",
+}
 MAX_CONFIG = 1 << 20
 _FIELDS = frozenset({"action", "workspace", *DEFAULTS})
 
 
 def check(wish: object) -> dict[str, Any]:
-    """The verdict on `{"action", "workspace", "mode", "role", "kind", "cwd"}`.
+    """The verdict on `{"action", "workspace", "mode", "role", "kind", "cwd", "user"}`.
 
-    Paths resolve against the registered root. Raises `BadInput` or `NotFound`.
+    Paths resolve against the registered root. Raises `BadInput` (also where the policy files
+    cannot be used) or `NotFound`.
     """
     if not isinstance(wish, dict):
         raise BadInput("policy check: the input is no JSON object.", remedy="Give one object.")
@@ -101,6 +108,7 @@ def _subject(workspace: Workspace, given: dict[str, Any]) -> Subject:
         which=sight.which,
         home=os.path.expanduser("~"),
         repository_runs=_repository_runs(workspace.root),
+        user=given["user"],
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from .decision import Decision
@@ -36,7 +38,7 @@ class InvalidRequest(ValueError):
     """The request does not fit its schema."""
 
 
-def parse(raw: dict[object, object]) -> NetworkRequest:
+def parse(raw: Mapping[Any, object]) -> NetworkRequest:
     """The request that decoded JSON describes. Raises `InvalidRequest`."""
     unknown = {str(key) for key in raw} - {"kind", "method", "target"}
     if unknown:

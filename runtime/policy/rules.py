@@ -105,7 +105,8 @@ class Rule:
     def _fits_program(self, part: Part) -> bool:
         if not part.program:
             return False
-        names = {part.program, part.argv[0].rpartition("/")[2] if part.argv else ""}
+        given = part.argv[0].rpartition("/")[2] if part.argv else ""
+        names = {part.program, given, given.partition(".")[0]}  # python3.12 is python3, too
         if not self.permits and part.resolved:
             names.add(part.resolved.rpartition("/")[2])
         return any(arguments.word_fits(pattern, name) for pattern in self.program for name in names)

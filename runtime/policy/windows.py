@@ -13,7 +13,7 @@ from typing import NamedTuple
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WINDOW = re.compile(
     r"(?:(?P<days>[a-z,-]+)\s+)?(?P<from>\d\d:\d\d)-(?P<until>\d\d:\d\d)"
-    r"(?:\s*(?P<zone>Z|UTC|[+-]\d\d:\d\d))?"
+    r"(?:\s*(?P<zone>z|utc|[+-]\d\d:\d\d))?"
 )
 _DAY = 24 * 60
 
@@ -30,7 +30,7 @@ class Window(NamedTuple):
 @lru_cache(maxsize=256)
 def parse(text: str) -> Window:
     """Read a window. Raises `ValueError`."""
-    found = _WINDOW.fullmatch(text.strip().lower().replace("utc", "Z").replace("z", "Z"))
+    found = _WINDOW.fullmatch(text.strip().lower())
     if found is None:
         raise ValueError(f"{text!r} is no window: write such as 'mon-fri 09:00-17:00 +02:00'")
     begins, ends = _minutes(found["from"]), _minutes(found["until"])
@@ -40,7 +40,7 @@ def parse(text: str) -> Window:
         raise ValueError(f"{text!r}: the window is empty; the whole day is 00:00-24:00")
     if ends < begins:
         ends += _DAY
-    return Window(_days(found["days"]), begins, ends, _offset(found["zone"] or "Z"))
+    return Window(_days(found["days"]), begins, ends, _offset(found["zone"] or "z"))
 
 
 def holds(text: str, moment: datetime) -> bool:
@@ -76,7 +76,7 @@ def _days(text: str | None) -> frozenset[int]:
 
 
 def _offset(text: str) -> timedelta:
-    if text == "Z":
+    if text in ("z", "utc"):
         return timedelta(0)
     hours, minutes = int(text[1:3]), int(text[4:6])
     if hours > 14 or minutes > 59:

@@ -40,7 +40,7 @@ def _policy(facts: Facts) -> View:
         text.visible(facts.text("rules")),
         named,
     )
-    return View(title, "policy", "plain")
+    return View(title, "shield", "plain")
 
 
 RENDERERS: dict[str, Renderer] = {
