@@ -16,7 +16,7 @@ MAKES = frozenset({"up", "demo", "user add", "workspace add"})
 WITHOUT = frozenset({"doctor", "sandbox run"})
 """Commands that work without a data folder."""
 PROCESSES = frozenset({"up", "web", "cluster", "reconcile"})
-HELP = frozenset({"-h", "--help", "help"})
+HELP = frozenset({"-h", "--help"})
 
 
 class Call(NamedTuple):
@@ -79,6 +79,8 @@ def split(arguments: list[str]) -> Call:
                 raise Usage("--as needs the name of a person: --as USER.")
         else:
             argv.append(word)
+    if argv[:1] == ["help"]:
+        argv[0] = "--help"
     return Call(argv, as_user, json)
 
 

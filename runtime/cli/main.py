@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from runtime.core import texts
 from runtime.core.errors import NotYet
 from runtime.models import User
 from runtime.people import service as people
@@ -44,6 +45,7 @@ class Call:
 
 def run(argv: list[str], as_user: str | None, json: bool) -> int:
     """Run a command and return its exit code. Raises the errors of `runtime.core.errors`."""
+    _check(argv, as_user)
     parser = _parser()
     try:
         options = parser.parse_args(argv)
@@ -51,6 +53,13 @@ def run(argv: list[str], as_user: str | None, json: bool) -> int:
         return int(end.code or 0)
     call: Callable[[Any], int] = options.call
     return call(Call(options, as_user, json))
+
+
+def _check(argv: list[str], as_user: str | None) -> None:
+    """Refuse what no table can hold. Behind `--` stand arguments of somebody else's program."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    for word in [*argv[:end], as_user or ""]:
+        texts.check(word, repr(word))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
     status = commands.add_parser("status", help="state of a run, or of all")
     status.add_argument("run", nargs="?")
     status.set_defaults(call=_status)
-    watch = commands.add_parser("watch", help="follow a run until it ends or waits")
+    watch = commands.add_parser("watch", help="follow a run until it ends or waits, as NDJSON")
     watch.add_argument("run")
     watch.set_defaults(call=_watch)
     cancel = commands.add_parser("cancel", help="end a run")
@@ -115,15 +115,21 @@ def _read_script(spec: str) -> tuple[str, bytes | None]:
         return spec, None
     path = Path(name)
     try:
-        if path.stat().st_size > MAX_SCRIPT:
-            raise BadInput(f"provider: the script {name} is over {MAX_SCRIPT} bytes.")
-        return f"scripted:{path.name}", path.read_bytes()
-    except OSError as error:
+        with path.open("rb") as file:
+            script = file.read(MAX_SCRIPT + 1)
+    except (OSError, ValueError) as error:
         raise BadInput(
-            f"provider: the script {name!r} cannot be read: {error.strerror}.",
+            f"provider: the script {name!r} cannot be read: {error}.",
             remedy="Give scripted:FILE with a file of JSON lines.",
             field="provider",
         ) from error
+    if len(script) > MAX_SCRIPT:
+        raise BadInput(
+            f"provider: the script {name!r} is over {MAX_SCRIPT} bytes.",
+            remedy="Give a shorter one.",
+            field="provider",
+        )
+    return f"scripted:{path.name}", script
 
 
 def _say_run(call: Any, run_id: str) -> None:
@@ -192,19 +198,10 @@ def _watch(call: Any) -> int:
         settled = _settled(run)
         for event in read.every(run, after):
             after = event.seq
-            _say_event(call, event.document())
+            output.line(event.document())
         if settled:
             return CODES[Run.objects.values_list("state", flat=True).get(pk=run)]
         time.sleep(POLL_SECONDS)
-
-
-def _say_event(call: Any, event: dict[str, Any]) -> None:
-    if call.json:
-        output.line(event)
-    else:
-        payload = event["payload"]
-        about = payload.get("reason") or payload.get("kind") or ""
-        output.text(f"{event['at']}  {event['seq']:>5}  {event['type']}  {about}")
 
 
 def _cancel(call: Any) -> int:
