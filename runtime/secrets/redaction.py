@@ -21,6 +21,10 @@ HOLD = 512
 """Characters of a stream without blanks that are held back; no token of a known prefix is longer."""
 MAX_HELD = 16_384
 """Characters that are held back at all, while something that may be a secret goes on."""
+MAX_STEPS_BACK = 8
+"""How often a cut is moved to the front, each time before something else that it would split."""
+LOOK_EVERY = 256
+"""Characters that must have come before a tail over `HOLD` is looked at again."""
 _ARGUMENT = "[redacted:argument]"
 _KNOWN_NAMES = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_KEY", "_CREDENTIALS")
 
@@ -92,9 +96,12 @@ class Redactor:
     def safe_cut(self, text: str) -> int:
         """Where `text`, to which more will come, may be cut without cutting a secret in two."""
         cut = max(_after_last_blank(text), len(text) - HOLD, 0)
-        while cut and (start := self._split_by(text, cut)) < cut:
+        for _ in range(MAX_STEPS_BACK):
+            start = self._split_by(text, cut)
+            if start == cut:
+                return cut
             cut = start
-        return cut
+        return 0  # nothing is, as far as anybody looks
 
     def _split_by(self, text: str, cut: int) -> int:
         """Start of the first thing that a cut would split, or the cut itself."""
@@ -136,6 +143,7 @@ class Stream:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._tail = ""
+        self._enough = 0
         self._closed = False
 
     def feed(self, piece: str) -> str:
@@ -143,8 +151,11 @@ class Stream:
         if self._closed:
             return ""
         self._tail += piece
+        if len(self._tail) < self._enough:
+            return ""
         cut = self._redactor.safe_cut(self._tail)
         ready, self._tail = self._tail[:cut], self._tail[cut:]
+        self._enough = len(self._tail) + LOOK_EVERY if len(self._tail) > HOLD else 0
         if len(self._tail) > MAX_HELD:
             # Nothing that long is waited for: what follows is only shown with the whole text.
             self._closed, self._tail = True, ""

@@ -1,6 +1,7 @@
 """Shapes of well-known credentials, as data: a name, a cheap marker, and a pattern.
 
-A pattern is only tried where its marker occurs. Group `secret`, where present, is what is
+A pattern is only tried where its marker occurs. The text may be megabytes of anything: what a
+pattern passes over before it can fail is bounded, or can begin only once. Group `secret`, where present, is what is
 replaced; else the whole match is. Formats: the vendors' own documentation of their prefixes,
 RFC 6750 (bearer), RFC 7519 (JWT), RFC 7468 (PEM), RFC 3986 (userinfo).
 """
@@ -35,7 +36,7 @@ SHAPES: tuple[Shape, ...] = (
     _shape("package-token", "pypi-", r"pypi-[A-Za-z0-9_\-]{40,1024}"),
     _shape("package-token", "npm_", r"npm_[A-Za-z0-9]{30,255}"),
     _shape("hub-token", "hf_", r"hf_[A-Za-z0-9]{30,255}"),
-    _shape("jwt", "eyj", r"\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}"),
+    _shape("jwt", "eyj", r"\beyJ[A-Za-z0-9_\-]{8,4096}+\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}"),
     _shape(
         "private-key",
         "private key",
@@ -48,13 +49,14 @@ SHAPES: tuple[Shape, ...] = (
         r"(?i)\bbearer\s+(?P<secret>[A-Za-z0-9\-._~+/]{12,}=*)",
     ),
     _shape("basic-auth", "basic", r"(?i)\bbasic\s+(?P<secret>[A-Za-z0-9+/]{12,}={0,2})"),
-    _shape("url-password", "://", r"(?i)\b[a-z][a-z0-9+.\-]*://[^\s/:@]*:(?P<secret>[^\s/@]+)@"),
+    _shape("url-password", "://", r"://[^\s/:@]*:(?P<secret>[^\s/@]+)@"),
     _shape(
         "named-secret",
         "",
         r"(?i)(?:pass(?:word|wd|phrase)|secret|token|api[_-]?key|access[_-]?key)"
         r"[\"']?\s*[=:]\s*[\"']?"
-        r"(?P<secret>(?=[^\s\"']*\d)(?=[^\s\"']*[A-Za-z])[A-Za-z0-9+/=_\-!@#$%^*]{12,})",
+        r"(?P<secret>(?=[^\s\"'\d]{0,256}+\d)(?=[^\s\"'A-Za-z]{0,256}+[A-Za-z])"
+        r"[A-Za-z0-9+/=_\-!@#$%^*]{12,})",
     ),
 )
 NAMED = re.compile(r"(?i)pass(?:word|wd|phrase)|secret|token|api[_-]?key|access[_-]?key")

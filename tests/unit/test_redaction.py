@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -254,3 +255,16 @@ def test_text_without_blanks_is_passed_on_after_a_while():
     shown = "".join(stream.feed("x" * 100) for _ in range(100))
     assert len(shown) > 9000
     assert shown + stream.end() == "x" * 10_000
+
+
+@pytest.mark.parametrize(
+    "unit", ["token=", "a.", "eyJ-", "bearer ", "basic  ", "a://b:", "-----BEGIN ", "password"]
+)
+def test_no_text_takes_longer_than_its_length(unit: str) -> None:
+    redactor = Redactor({})
+    began = time.process_time()
+    redactor.text(f"{unit * (200_000 // len(unit))}://")
+    stream = redactor.stream()
+    for _ in range(20_000 // len(unit)):
+        stream.feed(unit)
+    assert time.process_time() - began < 10  # it was hours
