@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from runtime import artifacts
+from runtime.artifacts import ArtifactFact
 from runtime.core.actions import GitCommit, GitPush, RunShell, RunTool
 from runtime.core.commands import Command, Exec, Shell
 from runtime.core.errors import BadInput, Refused
@@ -15,6 +15,7 @@ from runtime.sandbox import Result
 from runtime.workspaces import verbs
 
 from . import publishing
+from .keeping import keep_output
 from .outcome import Outcome, observable, trace_of
 from .session import Session
 from .state import Pending
@@ -22,6 +23,8 @@ from .trees import take_if_touched
 
 KEEP = 4 << 20
 """Bytes of output that are kept per stream for the artifact."""
+LONG = 2000
+"""Characters over which an output is an artifact although the model sees all of it."""
 
 
 def run_command(
@@ -91,15 +94,16 @@ def observed(
         if part
     )
     shown, cut = observable(output)
-    kept = []
-    if (output and (cut or len(output) > 2000)) and session.workspace.retention != "none":
-        kept = [artifacts.keep_text(output, f"output of {program}"[:255], "output")]
+    facts: list[ArtifactFact] = []
+    if cut or len(output) > LONG or (output and session.workspace.retention == "full"):
+        kept = keep_output(session, output, f"output of {program}", "output")
+        facts, shown = kept.facts, shown + (kept.note if cut else "")
     return Outcome(
         result.ok,
         f"{standing(result)}\n{shown}",
         cut=cut,
         trace=trace_of(program, count, result),
-        artifacts=kept,
+        artifacts=facts,
     )
 
 

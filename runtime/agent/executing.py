@@ -18,6 +18,7 @@ from runtime.workspaces.paths import written
 
 from . import publishing
 from .commands import run_command, run_shown
+from .keeping import keep_given, keep_output
 from .outcome import Outcome, bounded, observable
 from .session import Session
 from .state import Pending
@@ -60,10 +61,10 @@ def _grep(session: Session, pending: Pending, action: kinds.Grep) -> Outcome:
 def _seen(session: Session, pending: Pending, text: str, name: str) -> Outcome:
     """An observation, bounded; what does not fit is an artifact."""
     shown, cut = observable(text)
-    kept = []
-    if cut and session.workspace.retention != "none":
-        kept = [artifacts.keep_text(text, f"{pending.kind} {name}"[:255], "observation")]
-    return Outcome(True, shown, cut=cut, artifacts=kept)
+    if not cut:
+        return Outcome(True, shown)
+    kept = keep_output(session, text, f"{pending.kind} {name}", "observation")
+    return Outcome(True, shown + kept.note, cut=cut, artifacts=kept.facts)
 
 
 def _edit(session: Session, pending: Pending, action: Any) -> Outcome:
@@ -120,7 +121,7 @@ def _checkpoint_edit(
 
 
 def _artifact(session: Session, pending: Pending, action: kinds.CreateArtifact) -> Outcome:
-    fact = artifacts.keep_text(action.content, action.name, "model")
+    fact = keep_given(session, action.content, action.name)
     return Outcome(True, f"Kept as artifact {fact.sha256}.", artifacts=[fact])
 
 

@@ -11,7 +11,7 @@ from runtime.sandbox import Result
 from runtime.secrets import redactor
 
 MAX_OBSERVATION = 16_000
-"""Characters of one observation that the model sees; the whole is an artifact."""
+"""Characters of one observation that the model sees."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ def bounded(text: str, limit: int = MAX_OBSERVATION) -> tuple[str, int]:
         return text, 0
     half = limit // 2
     missing = len(text) - 2 * half
-    mark = f"\n[… {missing} characters left out here; the whole is an artifact of the run …]\n"
+    mark = f"\n[… {missing} characters left out here …]\n"
     return text[:half] + mark + text[-half:], missing
 
 

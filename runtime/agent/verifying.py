@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from runtime import artifacts
 from runtime.artifacts import ArtifactFact
 from runtime.core.commands import Exec
 from runtime.core.digests import sha256
@@ -15,6 +14,7 @@ from runtime.sandbox import Cage
 from runtime.secrets import redactor
 
 from .commands import KEEP, standing, stopped, unknown
+from .keeping import keep_output
 from .outcome import Outcome, bounded
 from .session import Session
 from .state import Pending
@@ -118,10 +118,11 @@ def run_all(session: Session, cage: Cage) -> Evidence:
             "output_sha256": sha256(output.encode()),
             "output_size": result.stdout_bytes + result.stderr_bytes,
         }
-        if output and session.workspace.retention != "none":
-            fact = artifacts.keep_text(output, f"verification {' '.join(argv)}"[:255], "evidence")
-            outputs.append(fact)
-            entry["output"] = fact.sha256
+        if output:
+            kept = keep_output(session, output, f"verification {' '.join(argv)}", "evidence")
+            outputs += kept.facts
+            if kept.facts:
+                entry["output"] = kept.facts[0].sha256
         commands.append(entry)
         if not result.ok:
             reason = f"`{' '.join(argv)}`: {standing(result)}"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 
 from runtime import blobs
 from runtime.core.errors import NotFound
 from runtime.models import Artifact
 from runtime.secrets import redactor
+
+MAX_RUN_BYTES = 256 << 20
+"""Bytes that the outputs and artifacts of one run may have together."""
 
 
 class ArtifactFact(NamedTuple):
@@ -34,6 +37,16 @@ def keep_text(text: str, name: str, kind: str) -> ArtifactFact:
     """Store text, redacted."""
     data = redactor().text(text).encode("utf-8", "surrogateescape")
     return keep(data, name, kind)
+
+
+def used(run: str) -> int:
+    """Bytes of all artifacts of a run."""
+    return int(Artifact.objects.filter(run=run).aggregate(total=Sum("size"))["total"] or 0)
+
+
+def has_room(run: str, size: int) -> bool:
+    """Whether a run may keep so many bytes more."""
+    return used(run) + size <= MAX_RUN_BYTES
 
 
 def for_run(run: str) -> QuerySet[Artifact]:

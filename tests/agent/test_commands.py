@@ -98,7 +98,7 @@ def test_A22_a_megabyte_of_output_is_bounded_with_a_mark_and_whole_in_an_artifac
     text = plain(completed["observation"])
     assert len(text) < 20_000
     assert "left out here" in text and completed["cut"] > 900_000
-    assert text.rstrip().endswith("160000")
+    assert "\n160000\n[the whole is artifact " in text
     (fact,) = [fact for fact in completed["artifacts"] if fact["kind"] == "output"]
     whole = blobs.get(fact["sha256"]).decode()
     assert whole.splitlines() == [str(number) for number in range(1, 160_001)]
@@ -133,3 +133,27 @@ def test_C1_the_same_bytes_twice_are_one_blob_with_two_references(cast):
     rows = Artifact.objects.filter(run=told.run, sha256=first["sha256"])
     assert sorted(rows.values_list("name", flat=True)) == ["a.txt", "b.txt"]
     assert blobs.get(first["sha256"]) == b"the same\n"
+
+
+def test_C5_retention_none_keeps_nothing_and_full_keeps_even_short_output(cast):
+    for retention in ("none", "full"):
+        workspace(cast.alice, name=retention, retention=retention)
+        told = play(cast.alice, [tool("seq", "1", "9"), FINISH], workspace=retention)
+        kept = Artifact.objects.filter(run=told.run, kind="output").count()
+        assert kept == (1 if retention == "full" else 0)
+
+
+def test_C5_the_model_is_told_where_nothing_is_kept(cast):
+    workspace(cast.alice, retention="none")
+    told = play(cast.alice, [tool("seq", "1", "160000"), FINISH])
+    assert "keeps no output" in plain(told.of("action.completed")[0]["observation"])
+
+
+def test_C4_an_artifact_over_the_runs_bound_is_refused_with_the_numbers(cast, monkeypatch):
+    monkeypatch.setattr("runtime.artifacts.store.MAX_RUN_BYTES", 5000)
+    workspace(cast.alice)
+    kept = {"kind": "create_artifact", "name": "notes", "content": "n" * 4000}
+    told = play(cast.alice, [kept, {**kept, "name": "more"}, FINISH])
+    first, second = told.of("action.completed")[:2]
+    assert first["ok"] and not second["ok"]
+    assert "4000" in second["observation"]
