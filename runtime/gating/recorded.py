@@ -68,7 +68,7 @@ class Recorded:
         asked = worst(
             Decision(outcome)
             for name, (outcome, _) in stages.items()
-            if outcome and name not in ("mode", "grants", "audit")
+            if outcome and name not in ("grants", "audit")
         )
         return (GrantFact(stages["grants"][1], self.given["key"], asked, "scope", "somebody"),)
 

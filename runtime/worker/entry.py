@@ -12,9 +12,10 @@ from typing import Any
 
 from channels.routing import get_default_application
 from django.conf import settings
+from django.db import connections
 from django_q.cluster import Cluster
 
-from runtime import providers
+from runtime import gating, providers
 from runtime.core.errors import BadInput
 from runtime.worker import address, death, shutdown
 from runtime.worker import reconcile as reconciler
@@ -28,6 +29,7 @@ What a browser may send is far less, and the consumer refuses more."""
 def web(host: str, port: int, descriptor: int | None) -> int:
     """Serve the site until SIGTERM, on an inherited socket or one of its own."""
     address.check(host, https=settings.M31A.HTTPS)
+    gating.policies.require()
     listener = _inherited(descriptor) if descriptor is not None else address.listen(host, port)
     # WhiteNoise warns where it is missing, although it serves from the sources as well.
     Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
@@ -58,7 +60,12 @@ def _inherited(descriptor: int) -> socket.socket:
 
 
 def cluster() -> int:
-    """Run the queue's workers until SIGTERM. They die with this process, whatever ends it."""
+    """Run the queue's workers until SIGTERM. They die with this process, whatever ends it.
+
+    Raises `PolicyFault` where the rules cannot be used.
+    """
+    gating.policies.require()
+    connections.close_all()  # none may be shared with the workers that are forked
     death.of_forks_too()
     shutdown.listen()
     # Loaded before the workers are forked, so that a new one is ready at once.
@@ -69,6 +76,7 @@ def cluster() -> int:
 
 
 def reconcile() -> int:
-    """Run the reconciler until SIGTERM."""
+    """Run the reconciler until SIGTERM. Raises `PolicyFault` where the rules cannot be used."""
+    gating.policies.require()
     reconciler.run()
     return 0

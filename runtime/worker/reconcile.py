@@ -36,19 +36,24 @@ NUDGE = signal.SIGUSR1
 
 
 class Pass(NamedTuple):
-    """What one pass changed."""
+    """What one pass changed. `regated`: questions that the rules no longer ask."""
 
     reaped: int
     expired: int
+    regated: int
     enqueued: int
 
 
+_regate = approvals.Regate()
+
+
 def once() -> Pass:
-    """One pass."""
+    """One pass. Raises `PolicyFault` where this process never had rules that can be used."""
+    regated = _regate.run("reconciler")
     reaped = tasks.reap()
     expired = approvals.expire_due()
     anchors.make()
-    return Pass(reaped, expired, queue.top_up())
+    return Pass(reaped, expired, regated, queue.top_up())
 
 
 def run() -> None:

@@ -29,6 +29,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connections
 
+from runtime.gating import policies
 from runtime.people import service as people
 from runtime.worker import address, clean, death, leftovers, shutdown
 from runtime.worker.canary import Watch
@@ -213,7 +214,9 @@ def up(listener: socket.socket, command: list[str], folder: Path) -> int:
     """Run everything on an open socket and a prepared, locked data folder, until a signal.
 
     `command` is how this program is called; the name of a child's command is put behind it.
+    Raises `PolicyFault` where the rules cannot be used: nothing is started then.
     """
+    policies.require()
 
     def announce() -> None:
         print(

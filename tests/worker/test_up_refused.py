@@ -117,3 +117,14 @@ def test_X22_commands_without_a_data_folder(installation: Installation, argv: li
     said = refused(installation, *argv)
     assert "M31A_DATA_DIR" in said and "up" in said
     assert not installation.folder.exists()
+
+
+def test_F32_rules_that_cannot_be_used(installation: Installation) -> None:
+    policy = installation.folder / "policy"
+    policy.mkdir(parents=True)
+    installation.folder.chmod(0o700)
+    (policy / "system.toml").write_text('[[rule]]\nid = "r"\ndecision = "DENY"\npath = "a["\n')
+    said = refused(installation, "up", "--port", "0")
+    assert "system.toml, rule r, field path: a bracket is not closed" in said
+    for command in ("cluster", "reconcile", "work"):
+        assert "field path" in refused(installation, command)
