@@ -1,9 +1,9 @@
 """Shapes of well-known credentials, as data: a name, a cheap marker, and a pattern.
 
 A pattern is only tried where its marker occurs. The text may be megabytes of anything: what a
-pattern passes over before it can fail is bounded, or can begin only once. Group `secret`, where present, is what is
-replaced; else the whole match is. Formats: the vendors' own documentation of their prefixes,
-RFC 6750 (bearer), RFC 7519 (JWT), RFC 7468 (PEM), RFC 3986 (userinfo).
+pattern passes over before it can fail is bounded, or can begin only once. Group `secret`, where
+present, is what is replaced; else the whole match is. Formats: the vendors' own documentation of
+their prefixes, RFC 6750 (bearer), RFC 7519 (JWT), RFC 7468 (PEM), RFC 3986 (userinfo).
 """
 
 from __future__ import annotations
