@@ -5,19 +5,17 @@ Decision, event and wake-up are one transaction. Whoever answers never runs the 
 
 from __future__ import annotations
 
-from django.contrib.auth.models import Permission
-
 from runtime.core import clock, texts
 from runtime.core.errors import BadInput, Conflict, NotFound, Refused
 from runtime.journal.append import new_id
 from runtime.journal.book import Book, open_run
-from runtime.journal.kinds import ApprovalApproved, ApprovalDenied, GrantCreated, TaskReady
+from runtime.journal.kinds import ApprovalApproved, ApprovalDenied, GrantCreated
 from runtime.journal.retrying import retrying
-from runtime.models import Approval, Grant, Task, User
+from runtime.models import Approval, Grant, User
+from runtime.people import rights
 from runtime.secrets import redactor
-from runtime.tasks import moves
 
-from .expiring import expire
+from .expiring import expire, lock, wake
 from .scopes import Scope, parse_scope
 
 MAX_COMMENT = 4000
@@ -36,7 +34,7 @@ def decide(
 ) -> Approval:
     """Answer a pending approval.
 
-    1. Lock the run, then the approval. 2. A settled one: the same answer of the same person
+    1. Lock the run, the task, the approval. 2. A settled one: the same answer of the same person
     is a repetition, any other raises `Conflict` with the outcome. 3. Past its time it expires
     here. 4. The right is read from the database now. 5. What was seen must be what would
     run. 6. Answer, grant, event and wake-up.
@@ -51,20 +49,17 @@ def decide(
             f"There is no approval {approval_id}.", remedy="`m31a approvals` lists them."
         )
     with open_run(run_id, doing="decide") as book:
-        approval = (
-            Approval.objects.select_for_update(of=("self",))
-            .select_related("run__workspace")
-            .get(pk=approval_id)
-        )
+        task, approval = lock(approval_id)
         span = parse_scope(scope, book.at)
         if approval.state != Approval.State.PENDING:
             return _repeated(approval, by, wanted)
         if approval.expires_at <= book.at:
-            expire(book, approval)
+            expire(book, task, approval)
         else:
             _check_right(approval, by)
             _check_seen(approval, seen_digest)
             _answer(book, approval, by, wanted, span, scope, comment)
+            wake(book, task, wanted)
     if approval.state == Approval.State.EXPIRED:
         raise Conflict(
             "The approval expired before it was answered.",
@@ -102,7 +97,7 @@ def _check_right(approval: Approval, by: User) -> None:
     """ASK: a reviewer. ESCALATE: a member of security who did not submit the run, always."""
     person = User.objects.get(pk=by.pk)
     if approval.decision == "ESCALATE":
-        if not _has(person, "decide_critical"):
+        if not rights.has(person, "decide_critical"):
             raise Refused(
                 f"{person.get_username()} may not answer an ESCALATE.",
                 remedy="`m31a user add NAME --role security` names somebody who may.",
@@ -114,22 +109,16 @@ def _check_right(approval: Approval, by: User) -> None:
             )
     elif approval.kind == Approval.Kind.QUESTION:
         mine = person.get_username() == approval.submitted_by
-        if not mine and not _has(person, "decide_approval"):
+        if not mine and not rights.has(person, "decide_approval"):
             raise Refused(
                 f"{person.get_username()} may not answer this question.",
                 remedy="The submitter or a reviewer may.",
             )
-    elif not _has(person, "decide_approval"):
+    elif not rights.has(person, "decide_approval"):
         raise Refused(
             f"{person.get_username()} may not answer an ASK.",
             remedy="`m31a user add NAME --role reviewer` names somebody who may.",
         )
-
-
-def _has(person: User, permission: str) -> bool:
-    """A right through a role, read now. Being superuser is none."""
-    given = Permission.objects.filter(group__user=person, codename=permission)
-    return person.is_active and given.exists()
 
 
 def _check_seen(approval: Approval, seen: str | None) -> None:
@@ -177,14 +166,6 @@ def _answer(
     else:
         event_denied = ApprovalDenied(**facts, comment=comment)
         book.append(event_denied, actor=actor, task=approval.task_id)
-    wake(book, approval, wanted)
-
-
-def wake(book: Book, approval: Approval, why: str) -> None:
-    """The task that waited for this may go on."""
-    task = Task.objects.select_for_update().get(pk=approval.task_id)
-    if task.state == "waiting":
-        moves.move(book, task, "ready", TaskReady(why=f"approval {why}"), available_at=book.at)
 
 
 def _grant(book: Book, approval: Approval, span: Scope, actor: str) -> None:

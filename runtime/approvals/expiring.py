@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from runtime.core.errors import NotFound
+import logging
+
+from django.db import Error as DatabaseError
+
+from runtime.core.errors import Conflict, NotFound
 from runtime.journal.append import now
 from runtime.journal.book import Book, open_run
 from runtime.journal.kinds import (
@@ -16,31 +20,55 @@ from runtime.tasks import moves
 
 PAGE = 100
 
+log = logging.getLogger(__name__)
 
-def expire(book: Book, approval: Approval) -> None:
+
+def lock(approval_id: str) -> tuple[Task, Approval]:
+    """A question of an open run with the task that waits for it; the task is locked first."""
+    task = Task.objects.select_for_update(of=("self",)).get(approval=approval_id)
+    approvals = Approval.objects.select_for_update(of=("self",)).select_related("run__workspace")
+    return task, approvals.get(pk=approval_id)
+
+
+def wake(book: Book, task: Task, why: str) -> None:
+    """A locked task that waits for a question may go on."""
+    if task.state == "waiting":
+        moves.move(book, task, "ready", TaskReady(why=f"approval {why}"), available_at=book.at)
+
+
+def expire(book: Book, task: Task, approval: Approval) -> None:
     """End a pending approval whose time is up; its task goes on without the permission."""
     if not _leave(approval, Approval.State.EXPIRED):
         return
     book.append(ApprovalExpired(**_facts(approval)), actor="runtime", task=approval.task_id)
-    task = Task.objects.select_for_update().get(pk=approval.task_id)
-    if task.state == "waiting":
-        moves.move(book, task, "ready", TaskReady(why="approval expired"), available_at=book.at)
+    wake(book, task, "expired")
 
 
 def expire_due() -> int:
-    """Expire every pending approval that is past its time; how many."""
+    """Expire the pending approvals that are past their time, oldest first, at most `PAGE` of
+    them; how many. One that cannot be ended keeps no other from its end."""
     due = Approval.objects.filter(state=Approval.State.PENDING, expires_at__lte=now())
+    rows = due.order_by("expires_at", "pk").values_list("pk", "run_id")[:PAGE]
     ended = 0
-    for approval_id, run_id in list(due.values_list("pk", "run_id")[:PAGE]):
+    for approval_id, run_id in list(rows):
         try:
-            with open_run(run_id, doing="expire") as book:
-                approval = Approval.objects.select_for_update().get(pk=approval_id)
-                if approval.state == Approval.State.PENDING and approval.expires_at <= book.at:
-                    expire(book, approval)
-                    ended += 1
+            ended += _expire_one(approval_id, run_id)
         except NotFound:
-            continue  # the run was removed meanwhile, its approvals with it
+            continue  # removed meanwhile, or locked: then it is looked at again
+        except DatabaseError:
+            raise
+        except Exception:
+            log.exception("Approval %s could not be expired; the others are.", approval_id)
     return ended
+
+
+def _expire_one(approval_id: str, run_id: str) -> bool:
+    with open_run(run_id, skip_locked=True, doing="expire") as book:
+        task, approval = lock(approval_id)
+        if approval.state != Approval.State.PENDING or approval.expires_at > book.at:
+            return False
+        expire(book, task, approval)
+    return True
 
 
 def cancel_open(book: Book, reason: str) -> int:
@@ -56,8 +84,16 @@ def cancel_open(book: Book, reason: str) -> int:
 
 
 def supersede(book: Book, approval: Approval, reason: str) -> None:
-    """Void an approval because what it was about has changed. Approved ones can be void, too."""
-    Approval.objects.filter(pk=approval.pk).update(state=Approval.State.SUPERSEDED)
+    """Void an approval because what it was about has changed: one that is open, or one that was
+    given and not used. Raises `Conflict` where it is neither any more."""
+    usable = Approval.objects.filter(
+        pk=approval.pk,
+        state__in=[Approval.State.PENDING, Approval.State.APPROVED],
+        consumed_fence=0,
+    )
+    if usable.update(state=Approval.State.SUPERSEDED) != 1:
+        raise Conflict("The approval was settled meanwhile.", outcome=approval.state)
+    approval.state = Approval.State.SUPERSEDED
     event = ApprovalSuperseded(**_facts(approval), reason=reason)
     book.append(event, actor="runtime", task=approval.task_id)
 

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from runtime.core.errors import Refused
 from runtime.models import User
-from runtime.people import service
+from runtime.people import rights, service
 
 from . import output
 
@@ -37,7 +37,7 @@ def _link(call: Any) -> int:
 
 
 def _check_right(user: User) -> None:
-    if not user.has_perm("runtime.manage_people"):
+    if not rights.has(user, "manage_people"):
         raise Refused(
             f"{user.get_username()} may not add people or make links for them.",
             remedy="Somebody with the role admin may.",

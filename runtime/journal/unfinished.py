@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from runtime.core import canonical
 from runtime.models import Delta, Event
 
 from .kinds import MessageCut
+from .rows import COLUMNS, from_columns
 
 REASON = "interrupted"
 RECENT = 20
@@ -29,7 +29,7 @@ def cut(run: str, task: str) -> list[MessageCut]:
 
 
 def _ended(run: str) -> set[str]:
-    """The last messages of a run that are in the journal."""
+    """The last messages of a run that are in the journal. A damaged record names none."""
     rows = Event.objects.filter(run=run, type__in=["message.completed", "message.cut"])
-    payloads = rows.order_by("-seq").values_list("payload", flat=True)[:RECENT]
-    return {canonical.decode(payload)["message"] for payload in payloads}
+    found = rows.order_by("-seq").values_list(*COLUMNS)[:RECENT]
+    return {str(from_columns(row).payload.get("message")) for row in found}

@@ -41,10 +41,11 @@ def roles_with(codename: str) -> tuple[str, ...]:
 
 
 def has(user: User, codename: str) -> bool:
-    """Whether a person has a permission now. A superuser has only what the roles give."""
+    """Whether a role gives a person the permission, as it was when they were read from the
+    database. Neither being superuser nor a permission given to the person directly counts."""
     if user.is_superuser:
         return user.is_active and codename in _of_groups(user)
-    return user.has_perm(f"runtime.{codename}")
+    return f"runtime.{codename}" in user.get_group_permissions()
 
 
 def _of_groups(user: User) -> set[str]:

@@ -9,6 +9,7 @@ from runtime.journal.book import open_run
 from runtime.journal.kinds import RunCancelRequested, TaskCancelled, TaskCancelling
 from runtime.journal.retrying import retrying
 from runtime.models import Run, Task, User
+from runtime.people import rights
 from runtime.tasks import moves
 from runtime.workflow.states import RUN_TERMINAL, RunState
 
@@ -33,9 +34,9 @@ def cancel(run_id: str, by: User, reason: str = "") -> Run:
             return run
         book.set(cancel_requested=True)
         book.append(RunCancelRequested(reason=reason[:500]), actor=actor)
+        rows = list(Task.objects.select_for_update().filter(run=run).order_by("id"))
         approvals.cancel_open(book, "interrupted")
-        rows = Task.objects.select_for_update().filter(run=run).order_by("id")
-        for task in list(rows):
+        for task in rows:
             # The end of a task before it may have ended this one, too.
             task.refresh_from_db(fields=["state"])
             if task.state in {"blocked", "ready", "waiting"}:
@@ -50,7 +51,7 @@ def check_owner(run: Run, by: User, verb: str) -> None:
     if run.pk == "system":
         raise Refused("This chain is no run.")
     mine = run.submitted_by == by.get_username()
-    if not mine and not (by.has_perm("runtime.see_all_runs") and by.has_perm("runtime.submit_run")):
+    if not mine and not (rights.has(by, "see_all_runs") and rights.has(by, "submit_run")):
         raise Refused(
             f"{by.get_username()} may not {verb} a run of {run.submitted_by}.",
             remedy="Its submitter may, or a submitter who sees all runs.",

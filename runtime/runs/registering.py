@@ -9,6 +9,7 @@ from runtime.journal.append import now
 from runtime.journal.book import open_system
 from runtime.journal.kinds import WorkspaceRegistered
 from runtime.models import User, Workspace
+from runtime.people import rights
 from runtime.workspaces.registry import prepare
 
 
@@ -24,7 +25,7 @@ def register_workspace(
     retention: str = "redacted",
 ) -> Workspace:
     """Register a directory. Raises `BadInput` naming the field; nothing is registered then."""
-    if not by.has_perm("runtime.manage_workspaces"):
+    if not rights.has(by, "manage_workspaces"):
         raise Refused(
             f"{by.get_username()} may not register workspaces.",
             remedy="`m31a user add NAME --role admin` gives that right.",

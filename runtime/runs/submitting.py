@@ -12,10 +12,11 @@ from django.db import IntegrityError
 from runtime import artifacts, tasks
 from runtime.core import texts
 from runtime.core.errors import BadInput, NotFound, NotYet, Refused
-from runtime.journal.append import new_id, now
+from runtime.journal.append import new_id
 from runtime.journal.book import new_run
 from runtime.journal.kinds import RunSubmitted, TaskReady
 from runtime.models import Artifact, Run, Task, User, Workspace
+from runtime.people import rights
 from runtime.policy import MODES
 from runtime.providers import check_script, configured, load
 from runtime.sandbox import pick_uid
@@ -26,7 +27,6 @@ MAX_OBJECTIVE = 20_000
 MAX_STEPS = 10_000
 MAX_ATTEMPTS = 100
 MAX_KEY = 200
-WORKFLOWS = ("single", "planned", "speculative")
 _LIVE = ("planning", "running", "waiting")
 
 
@@ -61,7 +61,7 @@ def submit(wish: Submission) -> Submitted:
     The same key again returns the first run and writes nothing. Raises `BadInput` naming the
     field, `NotFound`, `NotYet`, or `Refused` where a right is missing; nothing is left then.
     """
-    if not wish.by.has_perm("runtime.submit_run"):
+    if not rights.has(wish.by, "submit_run"):
         raise Refused(
             f"{wish.by.get_username()} may not submit runs.",
             remedy="`m31a user add NAME --role submitter` gives that right.",
@@ -159,7 +159,6 @@ def _create(wish: Submission, workspace: Workspace, provider: str) -> Submitted:
         submitted_by=wish.by.get_username(),
         key=wish.key,
         uid=pick_uid(_taken()),
-        created_at=now(),
     )
     space = RunSpace(settings.M31A.DATA_DIR / "runs" / run.pk, workspace, run.uid)
     run.base, uncommitted, left_out = space.create(run.pk)

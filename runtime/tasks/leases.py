@@ -5,13 +5,16 @@ Expiry is compared on the database's clock only. A taker repeats its whole guard
 
 from __future__ import annotations
 
+import logging
 from typing import Literal
 
+from django.db import Error as DatabaseError
 from django.db.models import F
 from django.db.models.functions import Now
 from django.db.transaction import on_commit
 
 from runtime import faults
+from runtime.core.errors import NotFound
 from runtime.journal import deltas, unfinished
 from runtime.journal.book import open_run
 from runtime.journal.chain import By
@@ -26,6 +29,8 @@ from .moves import move
 LEASED = ("running", "cancelling")
 PAGE = 100
 Standing = Literal["held", "cancel", "lost"]
+
+log = logging.getLogger(__name__)
 
 
 @retrying
@@ -50,7 +55,7 @@ def reap() -> int:
     """Take back every task whose holder is dead or whose lease ran out; how many.
 
     A holder of this machine whose process is gone loses its task at once, any other only
-    after a further quarter of the lease.
+    after a further quarter of the lease. A task that cannot be taken back keeps no other from it.
     """
     taken, after = 0, ""
     while True:
@@ -61,7 +66,14 @@ def reap() -> int:
         )
         for task_id, run_id, fence, lease_seq, owner in page:
             gone = incarnation.is_gone(owner)
-            taken += _take_back(task_id, run_id, fence, lease_seq, gone=gone)
+            try:
+                taken += _take_back(task_id, run_id, fence, lease_seq, gone=gone)
+            except NotFound:
+                continue  # removed meanwhile, or locked: then it is looked at again
+            except DatabaseError:
+                raise
+            except Exception:
+                log.exception("Task %s could not be taken back; the others are.", task_id)
         if len(page) < PAGE:
             return taken
         after = page[-1][0]
@@ -75,7 +87,7 @@ def _take_back(task_id: str, run_id: str, fence: int, lease_seq: int, *, gone: b
     if not guard.exists():
         return 0
     faults.hit("reap.before")
-    with open_run(run_id, doing="reap") as book:
+    with open_run(run_id, skip_locked=True, doing="reap") as book:
         task = guard.select_for_update().first()
         if task is None:
             return 0

@@ -216,6 +216,16 @@ def test_F5_time_alone_ends_a_question_and_is_no_denial(people):
     assert "approval.denied" not in types(late.run_id)
 
 
+def test_a_question_that_cannot_be_ended_keeps_no_other_from_its_end(people, caplog):
+    bad, good = asked(), asked()
+    Approval.objects.update(expires_at=now() - timedelta(seconds=1))
+    Run.objects.filter(pk=bad.run_id).update(head_hash="no hash at all: ü")
+    assert approvals.expire_due() == 1
+    assert Approval.objects.get(pk=good.pk).state == "expired"
+    assert Approval.objects.get(pk=bad.pk).state == "pending"
+    assert f"Approval {bad.pk} could not be expired" in caplog.text
+
+
 def test_expiry_and_an_answer_at_once_end_in_one_of_the_two(people):
     bob, approval = people.bob, asked()
     _overdue(approval)

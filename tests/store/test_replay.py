@@ -201,7 +201,7 @@ class Player:
         verdict = self.chance.choice(["approve", "approve", "deny", "expire"])
         if verdict == "expire":
             with tasks.moves.open_run(approval.run_id) as book:
-                approvals.expiring.expire(book, approval)
+                approvals.expiring.expire(book, *approvals.expiring.lock(approval.pk))
             return
         day = (now() + timedelta(days=2)).date()
         scopes = ["once", "task", "run", f"workspace:{day}"]
