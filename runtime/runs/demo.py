@@ -10,9 +10,6 @@ from runtime.workspaces import sample
 from .registering import register_workspace
 from .submitting import Submission, Submitted, submit
 
-NAME = "sample"
-OBJECTIVE = "Make the failing test of the calc package pass, and push the fix."
-
 
 def submit_demo(by: User, provider: str = "") -> Submitted:
     """Register the sample workspace once, and submit a run that works on it.
@@ -20,13 +17,13 @@ def submit_demo(by: User, provider: str = "") -> Submitted:
     With a `provider` that model does the work instead of the script.
     """
     root = sample.make(settings.M31A.DATA_DIR / "sample")
-    if not Workspace.objects.filter(name=NAME).exists():
-        register_workspace(NAME, str(root), by=by, verify=[sample.VERIFY])
+    if not Workspace.objects.filter(name=sample.NAME).exists():
+        register_workspace(sample.NAME, str(root), by=by, verify=[sample.VERIFY])
     scripted = not provider
     return submit(
         Submission(
-            workspace=NAME,
-            objective=OBJECTIVE,
+            workspace=sample.NAME,
+            objective=sample.OBJECTIVE,
             by=by,
             provider="scripted:sample" if scripted else provider,
             script=sample.sample_script() if scripted else None,

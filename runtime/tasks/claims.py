@@ -116,12 +116,6 @@ def ready_count() -> int:
     return Task.objects.filter(state="ready", available_at__lte=Now()).count()
 
 
-def prefer_run(run: str) -> str | None:
-    """A ready task of a run, if there is one."""
-    ready = Task.objects.filter(run=run, state="ready").order_by("id")
-    return ready.values_list("id", flat=True).first()
-
-
 def idle(run: str | None = None) -> bool:
     """No task is ready, and none is held by a dead process or an expired lease."""
     tasks = Task.objects.all() if run is None else Task.objects.filter(run=run)

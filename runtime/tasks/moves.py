@@ -21,6 +21,7 @@ from runtime.journal.kinds import (
     RunSucceeded,
     TaskCancelled,
     TaskReady,
+    TaskReleased,
     TaskSkipped,
 )
 from runtime.models import Dependency, SealedBytes, Task
@@ -62,6 +63,12 @@ def held(claim: Claim, states: tuple[str, ...] = ("running",), doing: str = "") 
         if task is None:
             raise StaleFence("Another claim owns the task now.")
         yield Hold(book, task, claim)
+
+
+def release(claim: Claim, why: str) -> None:
+    """Give a task back between two steps. No attempt is used up. Raises `StaleFence`."""
+    with held(claim) as hold:
+        hold.move("ready", TaskReleased(why=why), fresh_attempt=False)
 
 
 def move(

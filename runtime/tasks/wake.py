@@ -17,10 +17,3 @@ def enqueue(task_id: str | None = None) -> None:
     faults.hit("wake.before_send")
     if OrmQ.objects.count() < MAX_WAITING:
         async_task(DRAIN, task_id)
-
-
-def waiting() -> int:
-    """Messages that no worker has taken yet."""
-    from django_q.models import OrmQ
-
-    return int(OrmQ.objects.count())

@@ -8,8 +8,8 @@ from django_q.models import OrmQ
 from django_q.tasks import async_task
 
 from runtime import tasks
+from runtime.tasks.wake import DRAIN
 
-DRAIN = "runtime.worker.wakeup.drain"
 SING = "runtime.worker.wakeup.sing"
 CANARY = "cluster"
 """Name of the row by which the cluster shows that it takes messages."""

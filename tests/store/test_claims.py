@@ -24,6 +24,7 @@ from runtime.journal.kinds import (
 from runtime.models import Dependency, Run, SealedBytes, Task
 from runtime.runs import replay
 from runtime.tasks import moves
+from runtime.worker import queue
 from runtime.workflow.states import TaskState, legal
 from tests.store.store_kit import (
     ELSEWHERE,
@@ -133,8 +134,7 @@ def test_a_claim_within_one_run_leaves_others_alone():
     first, second = a_run(), a_run()
     assert tasks.claim(here(), run=second.pk).run == second.pk
     assert tasks.claim(here(), run=second.pk) is None
-    assert tasks.prefer_run(first.pk) == _ids(first)["main"]
-    assert tasks.prefer_run(second.pk) is None
+    assert tasks.claim(here(), run=first.pk).run == first.pk
 
 
 # Dependencies.
@@ -396,17 +396,26 @@ def test_many_expired_tasks_are_all_taken_back(monkeypatch):
     assert tasks.ready_count() == 5
 
 
-def test_a_ready_task_leaves_a_wake_up_in_the_same_transaction():
-    from runtime.tasks import wake
+def test_a_task_that_cannot_be_taken_back_keeps_no_other_from_it(caplog):
+    bad, good = a_run(), a_run()
+    for run in (bad, good):
+        claimed(run, owner=dead())
+    Run.objects.filter(pk=bad.pk).update(head_hash="no hash at all: ü")
+    assert tasks.reap() == 1
+    assert Task.objects.get(run=good).state == "ready"
+    assert Task.objects.get(run=bad).state == "running"
+    assert f"Task {_ids(bad)['main']} could not be taken back" in caplog.text
 
+
+def test_a_ready_task_leaves_a_wake_up_in_the_same_transaction():
     claim = claimed()
-    before = wake.waiting()
+    before = queue.waiting()
     with pytest.raises(ZeroDivisionError), tasks.held(claim) as hold:
         hold.move("ready", TaskReady(why="x"))
         raise ZeroDivisionError
-    assert wake.waiting() == before
+    assert queue.waiting() == before
     tasks.release(claim, "slice")
-    assert wake.waiting() == before + 1
+    assert queue.waiting() == before + 1
 
 
 def test_an_edge_is_settled_once():
