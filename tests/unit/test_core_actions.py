@@ -86,13 +86,11 @@ def test_each_field_is_needed_unless_the_table_says_otherwise(kind):
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-@pytest.mark.parametrize("extra", ["program", "args", "disable_sandbox", "Path", "kind2"])
-def test_A23_F34_a_field_of_no_business_is_refused_for_every_kind(kind, extra):
+def test_A23_F34_a_field_of_no_business_is_refused_for_every_kind(kind):
     raw = {"kind": kind, **WHOLE[kind]}
-    if extra in raw:
-        pytest.skip("belongs to this kind")
-    with pytest.raises(InvalidAction, match=extra):
-        parse({**raw, extra: "true"})
+    for extra in {"program", "args", "disable_sandbox", "Path", "kind2", "verify"} - raw.keys():
+        with pytest.raises(InvalidAction, match=extra):
+            parse({**raw, extra: "true"})
 
 
 @pytest.mark.parametrize("kind", WHOLE)
@@ -112,7 +110,7 @@ def test_no_text_holds_a_NUL_or_half_a_character(kind):
 @pytest.mark.parametrize("kind", WHOLE)
 def test_every_field_has_its_type_and_nothing_is_converted(kind):
     for name in WHOLE[kind]:
-        for wrong in (7.0, {"a": 1}, [[1]], b"x", object()):
+        for wrong in (7.0, {"a": 1}, [[1]], b"x", ...):
             with pytest.raises(InvalidAction, match=name):
                 parse({"kind": kind, **WHOLE[kind], name: wrong})
     for name, value in WHOLE[kind].items():

@@ -23,7 +23,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(values)
 def test_the_bytes_are_those_of_rfc_8785(value):
     encoded = canonical.encode(value)
@@ -62,7 +62,7 @@ class Word(StrEnum):
         b"bytes",
         {1, 2},
         Word.ONE,
-        object(),
+        ...,
         "\ud800",
         {"é": 1},
         {1: 1},
