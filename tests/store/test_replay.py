@@ -287,14 +287,14 @@ MODELS: list[tuple[type[models.Model], str, str]] = [
 ]
 NO_PROJECTION = {
     "Task": {"available_at", "lease_seq", "lease_expires_at", "run", "id"},
-    "Run": {"id"},
+    "Run": {"id", "anchored_seq"},
     "Artifact": {"created_at", "id", "run"},
     "Approval": {"id", "run"},
     "Grant": {"id"},
     "Trace": {"id", "run", "seq"},
     "PolicyDecision": {"id", "run", "seq"},
 }
-"""Keys, and what the journal does not hold."""
+"""Keys, and what the run's own chain does not hold (anchors stand in the system's)."""
 KEYS = {(Artifact, "action"), (Artifact, "sha256"), (Artifact, "name")}
 """With another of these it is another reference, and the one of the journal is missing."""
 SPECIAL: dict[tuple[str, str], Any] = {
