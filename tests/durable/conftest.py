@@ -1,0 +1,44 @@
+"""One database for all runs of a module, and the option for a longer chaos."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+
+from tests.durable.scene import LEDGER
+from tests.kit import Cast, repository, workspace
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long processes are killed at random: 60 is for continuous integration, 600 for a night."""
+    parser.addoption("--chaos-seconds", type=float, default=20.0)
+    parser.addoption("--chaos-seed", type=int, default=0)
+
+
+def _hall(template) -> Iterator[Cast]:  # type: ignore[no-untyped-def]
+    template.renew()
+    cast = Cast()
+    for person in (cast.alice, cast.bob, cast.sol):
+        assert person.pk
+    files = {"notes.txt": "first\n", ".gitignore": "*.log\n"}
+    workspace(cast.alice, repository(files))
+    before, settings.M31A.LEASE_SECONDS = settings.M31A.LEASE_SECONDS, 3
+    yield cast
+    settings.M31A.LEASE_SECONDS = before
+    template.leave()
+
+
+@pytest.fixture(scope="module")
+def hall(sqlite_template, django_db_blocker) -> Iterator[Cast]:  # type: ignore[no-untyped-def]
+    """A site on SQLite with a workspace and short leases, for all tests of a module."""
+    with django_db_blocker.unblock():
+        yield from _hall(sqlite_template)
+
+
+@pytest.fixture(scope="module")
+def pg_hall(postgres_template, django_db_blocker) -> Iterator[Cast]:  # type: ignore[no-untyped-def]
+    """The same on PostgreSQL."""
+    with django_db_blocker.unblock():
+        yield from _hall(postgres_template)

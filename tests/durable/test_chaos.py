@@ -1,0 +1,162 @@
+"""Workers are killed and frozen by chance while runs go on; in the end all is whole.
+
+`--chaos-seconds` says for how long, `--chaos-seed` repeats one that was printed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import statistics
+import time
+from collections import Counter
+from datetime import datetime
+
+import pytest
+
+from runtime import approvals
+from runtime.journal.read import every
+from runtime.models import Approval, Run
+from runtime.worker import inline
+from tests.durable import faulty
+from tests.durable.scene import Scene
+from tests.kit import Cast
+
+WORKERS = 3
+KILLED = [
+    "claim.after_select", "claim.before_commit", "claim.after_commit", "step.before_effect",
+    "step.after_effect", "step.before_commit", "step.after_commit", "edit.before_rename",
+    "edit.after_rename", "blob.before_fsync", "blob.after_rename", "suspend.before_commit",
+    "suspend.after_commit", "consume.after_commit", "complete.before_commit",
+    "complete.after_commit", "deliver.after_commit_object", "reap.before_commit",
+    "reap.after_commit",
+]  # fmt: skip
+FROZEN = ["claim.after_commit", "step.before_effect", "step.after_effect", "step.after_commit",
+          "suspend.after_commit", "renew.before"]  # fmt: skip
+
+
+class Chaos:
+    """Some workers, whose processes come and go."""
+
+    def __init__(self, cast: Cast, chance: random.Random) -> None:
+        self.cast, self.chance = cast, chance
+        self.scenes: list[Scene] = []
+        self.workers: dict[int, float] = {}
+        """Process id, and when a frozen one goes on (0: it is not frozen)."""
+        self.counts: Counter[str] = Counter()
+
+    def _plan(self) -> str:
+        what = self.chance.random()
+        if what < 0.3:
+            return ""
+        action, points = ("kill", KILLED) if what < 0.75 else ("stop", FROZEN)
+        return f"{self.chance.choice(points)}={action}@{self.chance.randint(1, 4)}"
+
+    def _start(self) -> None:
+        self.workers[faulty.start(lambda: inline.work(), self._plan())] = 0.0
+
+    def _look(self) -> None:
+        """Notice who died or froze, thaw who has slept long enough."""
+        for pid, wakes in list(self.workers.items()):
+            done, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
+            if done and os.WIFSTOPPED(status):
+                self.counts["frozen"] += 1
+                self.workers[pid] = time.monotonic() + self.chance.uniform(2, 6)
+            elif done:
+                assert os.WIFSIGNALED(status), "a worker ended by itself"
+                self.counts["killed"] += 1
+                del self.workers[pid]
+            elif wakes and time.monotonic() > wakes:
+                os.kill(pid, signal.SIGCONT)
+                self.workers[pid] = 0.0
+
+    def _answer(self) -> None:
+        for pk in Approval.objects.filter(state="pending").values_list("pk", flat=True)[:5]:
+            approvals.decide(pk, by=self.cast.bob, verdict="approve")
+
+    def go_on(self, seconds: float) -> None:
+        """Submit, kill, freeze, answer."""
+        end = time.monotonic() + seconds
+        next_kill = time.monotonic() + 1
+        while time.monotonic() < end:
+            self._look()
+            while len(self.workers) < WORKERS:
+                self._start()
+            open_ = Run.objects.filter(state__in=["running", "waiting"]).count()
+            if open_ < 2 * WORKERS:
+                self.scenes.append(Scene(self.cast, attempts=100))
+                self.scenes[-1].hand_over()
+            self._answer()
+            if time.monotonic() > next_kill:
+                os.kill(self.chance.choice(list(self.workers)), signal.SIGKILL)
+                next_kill = time.monotonic() + self.chance.uniform(0.5, 2.5)
+            time.sleep(0.05)
+
+    def end(self) -> None:
+        """Nobody else is killed; the frozen ones go on; everything is worked off."""
+        for pid, wakes in self.workers.items():
+            if wakes:
+                os.kill(pid, signal.SIGCONT)
+        deadline = time.monotonic() + 60
+        while Run.objects.exclude(pk="system").filter(ended_at=None).exists():
+            assert time.monotonic() < deadline, "runs are stranded"
+            self._answer()
+            inline.work(until_idle=True)
+        self.leave()
+
+    def leave(self) -> None:
+        """End every worker."""
+        for pid in self.workers:
+            faulty.put_down(pid)
+        self.workers.clear()
+
+
+def recoveries(run: str) -> list[float]:
+    """Seconds from each lost lease, as the reaper says it, to the next claim."""
+    found, lost = [], None
+    for event in every(run):
+        if event.type == "task.lease_expired":
+            lost = datetime.fromisoformat(event.at)
+        elif event.type == "task.claimed" and lost is not None:
+            found.append((datetime.fromisoformat(event.at) - lost).total_seconds())
+            lost = None
+    return found
+
+
+def report(chaos: Chaos) -> dict[str, object]:
+    """The figures."""
+    times = sorted(t for scene in chaos.scenes for t in recoveries(scene.run))
+    effects = [Counter(scene.ledger) for scene in chaos.scenes]
+    return {
+        **chaos.counts,
+        "runs": len(chaos.scenes),
+        "lost": sum(scene.told.state != "succeeded" for scene in chaos.scenes),
+        "stale_writes": sum("stale" in text for scene in chaos.scenes for text in scene.wrong()),
+        "repeated": sum(n - 1 for effect in effects for n in effect.values() if n > 1),
+        "unknown": sum(scene.unknown() for scene in chaos.scenes),
+        "lost_leases": len(times),
+        "recovery_p50_s": round(statistics.median(times), 3) if times else None,
+        "recovery_p95_s": round(times[int(len(times) * 0.95)], 3) if times else None,
+    }
+
+
+@pytest.mark.timeout(900)
+def test_X15_F44_whoever_dies_or_freezes_by_chance_nothing_is_lost(
+    hall: Cast, pytestconfig: pytest.Config
+):
+    seed = pytestconfig.getoption("--chaos-seed", 0) or random.SystemRandom().randrange(1 << 32)
+    seconds = pytestconfig.getoption("--chaos-seconds", 20.0)
+    chaos = Chaos(hall, random.Random(seed))
+    try:
+        chaos.go_on(seconds)
+        chaos.end()
+    finally:
+        chaos.leave()
+        print(f"chaos: --chaos-seed {seed} --chaos-seconds {seconds}")
+    figures = report(chaos)
+    print(f"chaos: {figures}")
+    wrong = {scene.run: texts for scene in chaos.scenes if (texts := scene.wrong())}
+    assert wrong == {}
+    assert figures["lost"] == figures["stale_writes"] == figures["repeated"] == 0
+    assert chaos.counts["killed"] > 0
