@@ -73,7 +73,7 @@ def _run(
         raise Refused(error.message, remedy=error.remedy) from error
     if stopped(session, result):
         return unknown(pending)
-    outcome = observed(session, pending, program, count, result)
+    outcome = observed(session, program, count, result)
     try:
         if moved := take_if_touched(session, pending.action):
             outcome.events.append(moved)
@@ -84,9 +84,7 @@ def _run(
     return outcome
 
 
-def observed(
-    session: Session, pending: Pending, program: str, count: int, result: Result
-) -> Outcome:
+def observed(session: Session, program: str, count: int, result: Result) -> Outcome:
     """Result of a command as the model sees it, with its trace and its output as an artifact."""
     output = "".join(
         part if part.endswith("\n") else f"{part}\n"

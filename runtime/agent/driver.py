@@ -11,6 +11,7 @@ import threading
 import time
 
 from django.conf import settings
+from django.db import OperationalError
 
 from runtime import approvals, faults, tasks
 from runtime.core.actions import Action, AskHuman, Finish
@@ -39,23 +40,31 @@ def drive(
     cancel: threading.Event,
     lost: threading.Event,
 ) -> None:
-    """Work on a claimed task until it ends, waits, or has had its slice. Never raises for what
-    the journal can hold; afterwards this process holds nothing."""
-    session = Session(claim, stop=stop, cancel=cancel, lost=lost)
+    """Work on a claimed task until it ends, waits, or has had its slice; afterwards this process
+    holds nothing. What goes wrong ends the task, and the journal says why.
+
+    Raises only where the database does not answer: nothing is known to be wrong with the task
+    then, so its lease runs out, and it is tried again.
+    """
+    session: Session | None = None
     try:
+        session = Session(claim, stop=stop, cancel=cancel, lost=lost)
         session.prepare()
         if session.state.lost:
             _after_loss(session)
         _slice(session)
     except StaleFence:
-        _let_go(session)
+        _let_go(claim)
+    except OperationalError:
+        raise
     except (Unavailable, ProviderError, BadInput) as error:
-        _end(session, _reason(error), str(error))
+        _end(claim, _reason(error), str(error))
     except Exception as error:
         log.exception("task %s failed inside the runtime", claim.task)
-        _end(session, "runtime_error", f"{type(error).__name__}: see the server's log.")
+        _end(claim, "runtime_error", f"{type(error).__name__}: see the server's log.")
     finally:
-        session.close()
+        if session is not None:
+            session.close()
 
 
 def _reason(error: M31AError) -> str:
@@ -64,24 +73,24 @@ def _reason(error: M31AError) -> str:
     return "unavailable" if isinstance(error, Unavailable) else "bad_settings"
 
 
-def _end(session: Session, reason: str, detail: str) -> None:
+def _end(claim: Claim, reason: str, detail: str) -> None:
     try:
-        endings.fail(session, reason, detail)
+        endings.fail(claim, reason, detail)
     except StaleFence:
-        _let_go(session)
+        _let_go(claim)
 
 
-def _let_go(session: Session) -> None:
+def _let_go(claim: Claim) -> None:
     """The claim does not hold as it did: end the task if that was asked for, else just stop."""
-    if tasks.peek(session.claim) == "cancel":
-        endings.acknowledge_cancel(session)
+    if tasks.peek(claim) == "cancel":
+        endings.acknowledge_cancel(claim)
 
 
 def _slice(session: Session) -> None:
     deadline = time.monotonic() + settings.M31A.SLICE_SECONDS
     while not session.lost.is_set():
         if session.cancel.is_set():
-            return _let_go(session)
+            return _let_go(session.claim)
         if session.stop.is_set() or time.monotonic() > deadline:
             return tasks.release(session.claim, "stop" if session.stop.is_set() else "slice")
         if not _advance(session):
@@ -115,7 +124,7 @@ def _advance(session: Session) -> bool:
         case machine.Recover(pending=pending):
             return _recover(session, pending)
         case machine.Fail(reason=reason, detail=detail):
-            endings.fail(session, reason, detail)
+            endings.fail(session.claim, reason, detail)
             return False
         case machine.Wait():
             return False
@@ -184,7 +193,7 @@ def _finish(session: Session, pending: Pending, action: Finish) -> bool:
         observation=action.summary,
         artifacts=[fact.payload() for fact in delivery.kept],
     )
-    endings.succeed(session, action.summary, [done, *delivery.events], rows)
+    endings.succeed(session.claim, action.summary, [done, *delivery.events], rows)
     return False
 
 
@@ -209,7 +218,7 @@ def _complete(session: Session, pending: Pending, outcome: Outcome) -> None:
     except StaleFence:
         if tasks.peek(session.claim) != "cancel":
             raise
-        endings.acknowledge_cancel(session, before=events, rows=rows)
+        endings.acknowledge_cancel(session.claim, before=events, rows=rows)
         session.lost.set()
         return
     proposing.forget_raw(pending)

@@ -9,7 +9,6 @@ from django.conf import settings
 from runtime import approvals, faults, tasks
 from runtime.core import canonical, digests
 from runtime.core.actions import Action, InvalidAction, parse
-from runtime.core.errors import Refused
 from runtime.gating import decide
 from runtime.journal.append import Change, Row, new_id, now
 from runtime.journal.deltas import DeltaWriter, remove
@@ -76,9 +75,9 @@ def _give_up(session: Session, message: str, error: ProviderError) -> None:
     if error.partial:
         events.append(MessageCut(message=message, text=error.partial, reason=error.kind))
     if error.kind != "cancelled":
-        fail(session, f"provider_{error.kind}", str(error), before=events)
+        fail(session.claim, f"provider_{error.kind}", str(error), before=events)
     elif tasks.peek(session.claim) == "cancel":
-        acknowledge_cancel(session, before=events)
+        acknowledge_cancel(session.claim, before=events)
         session.lost.set()
     elif events and not session.lost.is_set():
         session.append(events)
@@ -208,7 +207,7 @@ def _ask_person(
     """Journal, ask and let go of the task in one transaction."""
     question = question_for(session, action_id, kind, body, verdict)
     with tasks.held(session.claim, doing="suspend") as hold:
-        seqs = session.record(hold, events)
+        seqs = hold.record(events)
         projections.write(hold, rows, seqs)
         hold.book.set(**counted["run"])
         Task.objects.filter(pk=hold.task.pk).update(**counted["task"])
@@ -275,7 +274,7 @@ def _ask_again(
     with tasks.held(session.claim, doing="suspend") as hold:
         if approval is not None and approval.state == "approved":
             approvals.supersede(hold.book, approval, "what it was given for has changed")
-        seqs = session.record(hold, [decided])
+        seqs = hold.record([decided])
         projections.write(hold, [row], seqs)
         approvals.request(hold, question)
 
@@ -302,12 +301,7 @@ def _start_approved(
                 {"id": approval.pk, "state": "approved", "consumed_fence": 0},
             )
         )
-    try:
-        last = prepare_start(session, pending.action, parse(raw))
-    except Refused as error:
-        last = ActionRefused(
-            action=pending.action, kind=pending.kind, reason=str(error), by="editor"
-        )
+    last = prepare_start(session, pending.action, parse(raw))
     session.append([*events, last], rows=[row], changes=changes)
     if changes:
         faults.hit("consume.after_commit")

@@ -56,13 +56,13 @@ def recover(session: Session, pending: Pending) -> Outcome | None:
     if pending.kind in AGAIN:
         return None
     if pending.raw_digest is not None and not session.sealed(pending):
-        return _unknown(session, pending, "it was interrupted, and its secret form is gone")
+        return _unknown(pending, "it was interrupted, and its secret form is gone")
     action = session.action(pending)
     if isinstance(action, RunTool) and _commits(action):
         return None
     if isinstance(action, (ReplaceText, WriteFile)) and pending.path is not None:
         return _edit(session, pending, pending.path)
-    return _unknown(session, pending, "it was interrupted")
+    return _unknown(pending, "it was interrupted")
 
 
 def _commits(action: RunTool) -> bool:
@@ -77,18 +77,20 @@ def _edit(session: Session, pending: Pending, path: str) -> Outcome | None:
     try:
         current = session.editor.current_sha(path)
     except Refused as error:
-        return _unknown(session, pending, f"the file cannot be read now: {error}")
+        return _unknown(pending, f"the file cannot be read now: {error}")
     if current == pending.before and pending.before != pending.after:
         return None
     if current != pending.after:
-        return _unknown(session, pending, f"{path} is neither as before nor as after the edit")
-    outcome = Outcome(True, f"{path} changed; the edit was complete before an interruption.")
-    if moved := take(session, pending.action, session.state.left_out - {written(path)}):
-        outcome.events.append(moved)
-    return outcome
+        return _unknown(pending, f"{path} is neither as before nor as after the edit")
+    try:
+        moved = take(session, pending.action, session.state.left_out - {written(path)})
+    except Refused as error:
+        return _unknown(pending, f"{path} was changed, but the files are no tree now: {error}")
+    said = f"{path} changed; the edit was complete before an interruption."
+    return Outcome(True, said, events=[moved] if moved else [])
 
 
-def _unknown(session: Session, pending: Pending, reason: str) -> Outcome:
+def _unknown(pending: Pending, reason: str) -> Outcome:
     """The model is told, the debt stays, and nothing is repeated."""
     event = ActionOutcomeUnknown(
         action=pending.action,

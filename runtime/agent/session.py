@@ -26,7 +26,7 @@ from runtime.models import Run, SealedBytes, Task
 from runtime.providers import Provider, load
 from runtime.sandbox import Cage, require
 from runtime.secrets import open_sealed
-from runtime.tasks import Claim, Hold
+from runtime.tasks import Claim
 from runtime.workspaces.editor import Editor
 from runtime.workspaces.space import RunSpace
 
@@ -43,6 +43,7 @@ WHOLE = frozenset(
         "approval.approved",
         "approval.denied",
         "action.started",
+        "checkpoint.created",
     }
 )
 """Events whose moved-out fields the fold needs."""
@@ -179,10 +180,6 @@ class Session:
             if payload.type in WHOLE:
                 stored = payload.given()
             self.state = states.apply(self.state, payload.type, stored, self.task.pk)
-
-    def record(self, hold: Hold, payloads: Sequence[Payload]) -> dict[int, int]:
-        """Journal events within a hold; the number of each, by its index."""
-        return {index: hold.append(payload) for index, payload in enumerate(payloads)}
 
     def sealed(self, pending: Pending) -> bool:
         """Whether the raw form of a redacted action is still there."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 MAX_TURNS = 400
@@ -42,7 +42,6 @@ class Pending:
     answer: str = ""
     """How the approval stands: pending, approved, denied, expired, cancelled, superseded."""
     comment: str = ""
-    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +49,7 @@ class State:
     """A task as its events tell it. `steps` counts this generation's answers, `answers` all."""
 
     objective: str = ""
-    workspace: str = ""
-    provider: str = ""
     mode: str = "assisted"
-    role: str = "implementer"
-    kind: str = "implementation"
     task_key: str = "main"
     require_edit: bool = False
     max_steps: int = 100
@@ -74,7 +69,6 @@ class State:
     said: Bulk = ""
     turns: tuple[Turn, ...] = ()
     dropped_turns: int = 0
-    delivered: dict[str, Any] = field(default_factory=dict)
     last_failure: Bulk = ""
     lost: bool = False
     """Whether a lease was lost, and the worktree has not been restored since."""
@@ -115,11 +109,7 @@ def _submitted(state: State, p: dict[str, Any], task: str) -> State:
     return replace(
         state,
         objective=p["objective"],
-        workspace=p["workspace"],
-        provider=p["provider"],
         mode=p["mode"],
-        role=mine["role"],
-        kind=mine["kind"],
         task_key=mine["key"],
         require_edit=p["require_edit"],
         max_steps=p["max_steps"],
@@ -248,10 +238,6 @@ def _restored(state: State, p: dict[str, Any], task: str) -> State:
     return replace(state, lost=False)
 
 
-def _delivered(state: State, p: dict[str, Any], task: str) -> State:
-    return replace(state, delivered=p)
-
-
 def _retried(state: State, p: dict[str, Any], task: str) -> State:
     """An action that was under way stays: its outcome is still to be found out."""
     under_way = state.pending if state.pending is not None and state.pending.started else None
@@ -277,7 +263,6 @@ _RULES: dict[str, Any] = {
     "checkpoint.created": _checkpoint,
     "verification.passed": _passed,
     "verification.failed": _failed_verification,
-    "delivery.completed": _delivered,
     "task.lease_expired": _lease_expired,
     "worktree.restored": _restored,
     "task.retried": _retried,

@@ -5,7 +5,7 @@ Everything here happens in one transaction, with the run's row locked first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,10 @@ class Hold:
         return self.book.append(
             payload, actor=by.actor, task=by.task, attempt=by.attempt, fence=by.fence
         )
+
+    def record(self, payloads: Sequence[Payload]) -> dict[int, int]:
+        """Add events as the holder; the number of each, by its index."""
+        return {index: self.append(payload) for index, payload in enumerate(payloads)}
 
     def move(self, state: str, payload: Payload, **values: Any) -> None:
         """Move the held task, with everything that follows."""
