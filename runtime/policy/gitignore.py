@@ -9,7 +9,6 @@ fits. The other readings serve rules that permit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,22 +24,15 @@ class BadPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line, taken apart. `segments` are its names; `**` stands alone in one."""
+    """One line, taken apart. `segments` are its names; `**` stands alone in one. `expression`
+    is the regular expression of the whole path, without what may lie below it."""
 
     negated: bool
     absolute: bool
     anchored: bool
     directory: bool
     segments: tuple[str, ...]
-    exact: re.Pattern[str]
-    folded: re.Pattern[str]
-
-    def fits(self, path: str, *, fold: bool, is_directory: bool) -> bool:
-        """Whether the line fits exactly this path (not one below it)."""
-        if self.directory and not is_directory:
-            return False
-        pattern = self.folded if fold else self.exact
-        return pattern.fullmatch(path) is not None
+    expression: str
 
 
 @lru_cache(maxsize=4096)
@@ -59,27 +51,42 @@ def parse(text: str) -> Line:
     segments = tuple(body.strip("/").split("/"))
     if "" in segments or "." in segments or ".." in segments:
         raise BadPattern("names must not be empty, . or ..: paths are compared after resolution")
-    source = _expression(segments, anchored=anchored)
+    source = _expression(segments if anchored else ("**", *segments))
     if absolute:
         source = "/" + source
-    exact = re.compile(f"(?s){source}")
-    folded = re.compile(f"(?s){source}", re.IGNORECASE)
-    return Line(negated, absolute, anchored, directory, segments, exact, folded)
+    elif not anchored:
+        source = "/?" + source
+    return Line(negated, absolute, anchored, directory, segments, source)
 
 
-def _expression(segments: tuple[str, ...], *, anchored: bool) -> str:
-    parts = [] if anchored else ["(?:.*/)?"]
-    last = len(segments) - 1
-    for index, segment in enumerate(segments):
-        if segment == "**":
-            parts.append(".+" if index == last else "(?:.*/)?")
+def _expression(segments: tuple[str, ...]) -> str:
+    """Names in a row. What stands between two `**` is taken where it fits first: trying further
+    places could not help, and hostile paths would make it slow."""
+    names = [one for i, one in enumerate(segments) if one != "**" or segments[i - 1 : i] != ("**",)]
+    below = names[-1] == "**"
+    if below:
+        names.pop()
+    rows: list[list[str]] = [[]]
+    for name in names:
+        if name == "**":
+            rows.append([])
         else:
-            parts.append(_segment(segment) + ("" if index == last else "/"))
-    return "".join(parts)
+            rows[-1].append(_segment(name))
+    first, *others = ["/".join(row) for row in rows]
+    parts = [first]
+    for index, row in enumerate(others):
+        if row:
+            slash = "/" if parts[-1] and index == 0 else ""
+            last = index == len(others) - 1
+            found = rf"(?:[^/]+/)*?{row}/"
+            parts.append(slash + (rf"(?:.*/)?{row}" if last else rf"(?>{found})"))
+    text = "".join(parts)
+    return (rf"{text}/.+" if text else ".+") if below else (text or ".+")
 
 
 def _segment(segment: str) -> str:
-    parts: list[str] = []
+    """One name. As above, what stands between two stars is taken where it fits first."""
+    pieces: list[str] = [""]
     index = 0
     while index < len(segment):
         char = segment[index]
@@ -87,52 +94,115 @@ def _segment(segment: str) -> str:
             index += 1
             if index == len(segment):
                 raise BadPattern("a backslash at the end stands for nothing")
-            parts.append(re.escape(segment[index]))
+            pieces[-1] += re.escape(segment[index])
         elif char == "*":
-            parts.append("[^/]*")
+            pieces.append("")
         elif char == "?":
-            parts.append("[^/]")
+            pieces[-1] += "[^/]"
         elif char == "[":
             end = segment.find("]", index + 2)
             if end < 0:
                 raise BadPattern("a bracket is not closed")
-            parts.append(char_class(segment[index + 1 : end]))
+            pieces[-1] += char_class(segment[index + 1 : end])
             index = end
         else:
-            parts.append(re.escape(char))
+            pieces[-1] += re.escape(char)
         index += 1
-    return "".join(parts)
+    first, *middle = pieces
+    last = middle.pop() if middle else None
+    found = "".join(rf"(?>[^/]*?{piece})" for piece in middle if piece)
+    return first + found + ("" if last is None else rf"[^/]*{last}")
 
 
 def covers(
-    lines: Iterable[str], path: str, *, careful: bool, is_directory: bool, absolute: bool = False
+    lines: tuple[str, ...],
+    path: str,
+    *,
+    careful: bool,
+    is_directory: bool,
+    absolute: bool = False,
 ) -> bool:
     """Whether the list speaks about `path`: relative to the worktree, or absolute.
 
     With `absolute` only lines that begin with `//` count.
     """
-    parsed = [line for line in map(parse, lines) if line.absolute or not absolute]
-    root = "/" if path.startswith("/") else ""
+    outside = path.startswith("/")
+    if (absolute or outside) and not _concerned(lines, absolute):
+        return False
+    whole = _whole(lines, careful, is_directory, outside, absolute)
+    if whole is None or whole.fullmatch(path) is None:
+        return False
+    return not _excepts(lines) or _decided(lines, path, careful, is_directory, absolute)
+
+
+def _decided(
+    lines: tuple[str, ...], path: str, careful: bool, is_directory: bool, absolute: bool
+) -> bool:
+    """The whole of git's reading, from the top: of each directory the last line that fits."""
+    outside = path.startswith("/")
+    root = "/" if outside else ""
     names = path.strip("/").split("/")
     for count in range(1, len(names) + 1):
         prefix = root + "/".join(names[:count])
-        above = count < len(names)
-        if _last(parsed, prefix, careful=careful, is_directory=above or is_directory):
-            return True
+        for line in reversed(lines):
+            exact = _exactly(line, careful, is_directory or count < len(names), outside, absolute)
+            if exact is not None and exact.fullmatch(prefix):
+                if not parse(line).negated:
+                    return True
+                break
     return False
 
 
-def _last(lines: list[Line], path: str, *, careful: bool, is_directory: bool) -> bool:
-    for line in reversed(lines):
-        if path.startswith("/") and line.anchored and not line.absolute:
-            continue
-        fold = careful is not line.negated
-        if line.fits(path, fold=fold, is_directory=is_directory):
-            return not line.negated
-    return False
+@lru_cache(maxsize=2048)
+def has_absolute(lines: tuple[str, ...]) -> bool:
+    """Whether any line is about an absolute path."""
+    return any(parse(line).absolute for line in lines)
 
 
-def may_cover_below(lines: Iterable[str], directory: str) -> bool:
+@lru_cache(maxsize=2048)
+def _excepts(lines: tuple[str, ...]) -> bool:
+    return any(parse(line).negated for line in lines)
+
+
+@lru_cache(maxsize=2048)
+def _concerned(lines: tuple[str, ...], absolute: bool) -> bool:
+    """Whether the list could speak about absolute paths at all."""
+    parsed = map(parse, lines)
+    return any(line.absolute or not (line.anchored or absolute) for line in parsed)
+
+
+@lru_cache(maxsize=8192)
+def _whole(
+    lines: tuple[str, ...], careful: bool, is_directory: bool, outside: bool, absolute: bool
+) -> re.Pattern[str] | None:
+    """All lines of a list but its exceptions as one expression, with all that lies below."""
+    parts = []
+    for line in map(parse, lines):
+        if _applies(line, outside, absolute) and not line.negated:
+            below = "/.*" if line.directory and not is_directory else "(?:/.*)?"
+            parts.append(f"(?:{line.expression}){below}")
+    flags = re.DOTALL | (re.IGNORECASE if careful else 0)
+    return re.compile("|".join(parts), flags) if parts else None
+
+
+@lru_cache(maxsize=8192)
+def _exactly(
+    text: str, careful: bool, is_directory: bool, outside: bool, absolute: bool
+) -> re.Pattern[str] | None:
+    line = parse(text)
+    if not _applies(line, outside, absolute) or (line.directory and not is_directory):
+        return None
+    fold = careful is not line.negated
+    return re.compile(line.expression, re.DOTALL | (re.IGNORECASE if fold else 0))
+
+
+def _applies(line: Line, outside: bool, absolute: bool) -> bool:
+    if absolute or (outside and line.anchored):
+        return line.absolute
+    return not line.absolute or outside
+
+
+def may_cover_below(lines: tuple[str, ...], directory: str) -> bool:
     """Whether the list could speak about something below `directory`; in doubt it could."""
     names = [] if directory in (".", "", "/") else directory.casefold().strip("/").split("/")
     outside = directory.startswith("/")
@@ -146,7 +216,7 @@ def may_cover_below(lines: Iterable[str], directory: str) -> bool:
     return False
 
 
-def may_meet(lines: Iterable[str], wild: str, *, deep: bool) -> bool:
+def may_meet(lines: tuple[str, ...], wild: str, *, deep: bool) -> bool:
     """Whether a path with wildcards of a shell could become one about which the list speaks."""
     names = wild.casefold().strip("/").split("/")
     outside = wild.startswith("/")

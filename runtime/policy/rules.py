@@ -7,6 +7,7 @@ they fit; a rule that permits must fit beyond doubt.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import Enum
@@ -28,6 +29,7 @@ LAYERS = {
     7: "task kind",
 }
 EVERY = "*"
+_WILD = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,7 @@ class Rule:
         )
 
     def _fits_program(self, part: Part) -> bool:
-        if not part.program:
-            return False
-        given = part.argv[0].rpartition("/")[2] if part.argv else ""
-        names = {part.program, given, given.partition(".")[0]}  # python3.12 is python3, too
-        if not self.permits and part.resolved:
-            names.add(part.resolved.rpartition("/")[2])
+        names = _names(part, resolved=not self.permits)
         return any(arguments.word_fits(pattern, name) for pattern in self.program for name in names)
 
     def _fits_arguments(self, part: Part) -> bool:
@@ -135,17 +132,19 @@ class Rule:
 
     def _fits_places(self, places: tuple[Place, ...]) -> bool:
         """A permitting rule must cover every place, any other rule one of them."""
-        concerned = [one for one in places if not self.verbs or one.touch.verb in self.verbs]
+        verbs = self.verbs
         if self.permits:
-            return bool(places) and len(concerned) == len(places) and all(map(self._covers, places))
-        return any(map(self._may_cover, concerned))
+            every = all(not verbs or one.touch.verb in verbs for one in places)
+            return bool(places) and every and all(map(self._covers, places))
+        return any(
+            self._may_cover(place) for place in places if not verbs or place.touch.verb in verbs
+        )
 
     def _covers(self, place: Place) -> bool:
         if place.touch.pattern:
             return False
         directory = place.facts.type == "dir"
-        plain = {place.relative or place.path, place.real or place.facts.resolved}
-        outright = {place.path, place.facts.resolved}
+        plain, outright = _paths(place)
         return all(
             gitignore.covers(self.path, path, careful=False, is_directory=directory)
             for path in plain
@@ -155,25 +154,27 @@ class Rule:
         )
 
     def _may_cover(self, place: Place) -> bool:
-        directory = place.facts.type != "file"
-        plain = {place.relative or place.path, place.real or place.facts.resolved}
-        outright = {place.path, place.facts.resolved}
-        if place.touch.pattern:
+        # The hot path of a policy with many rules: plain loops, nothing made.
+        lines, touch = self.path, place.touch
+        plain, outright = _paths(place)
+        if touch.pattern:
             return any(
-                gitignore.may_meet(self.path, path, deep=place.touch.deep)
-                for path in plain | outright
+                gitignore.may_meet(lines, path, deep=touch.deep) for path in (*plain, *outright)
             )
-        if place.touch.deep and any(
-            gitignore.may_cover_below(self.path, path) for path in plain | outright
-        ):
-            return True
-        return any(
-            gitignore.covers(self.path, path, careful=True, is_directory=directory)
-            for path in plain
-        ) or any(
-            gitignore.covers(self.path, path, careful=True, is_directory=directory, absolute=True)
-            for path in outright
-        )
+        directory = place.facts.type != "file"
+        for path in plain:
+            if gitignore.covers(lines, path, careful=True, is_directory=directory):
+                return True
+            if touch.deep and gitignore.may_cover_below(lines, path):
+                return True
+        if not gitignore.has_absolute(lines):
+            return False
+        for path in outright:
+            if gitignore.covers(
+                lines, path, careful=True, is_directory=directory, absolute=True
+            ) or (touch.deep and gitignore.may_cover_below(lines, path)):
+                return True
+        return False
 
     def _fits_hosts(self, part: Part) -> bool:
         if self.permits:
@@ -198,6 +199,24 @@ class Rule:
         return not self.time or any(windows.holds(window, moment) for window in self.time)
 
 
+def _paths(place: Place) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A place as written and as resolved: from the worktree where it lies there, and outright."""
+    one, two = place.relative or place.path, place.real or place.facts.resolved
+    plain = (one,) if one == two else (one, two)
+    return plain, place.names
+
+
+def _names(part: Part, *, resolved: bool) -> set[str]:
+    """What the program of a part may be called; with `resolved` also by the file behind it."""
+    if not part.program:
+        return set()
+    given = part.argv[0].rpartition("/")[2] if part.argv else ""
+    names = {part.program, given, given.partition(".")[0]}  # python3.12 is python3, too
+    if resolved and part.resolved:
+        names.add(part.resolved.rpartition("/")[2])
+    return names
+
+
 def _among(wanted: tuple[str, ...], given: str) -> bool:
     return not wanted or given in wanted
 
@@ -211,10 +230,23 @@ class RuleLayer:
     name: str
     rules: tuple[Rule, ...]
     digest: str = field(init=False)
+    _named: dict[str, tuple[int, ...]] = field(init=False, repr=False)
+    """Rules by the plain names of their programs."""
+    _others: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.number not in LAYERS:
             raise ValueError(f"layer {self.number} does not exist: 1 to 7")
+        named: dict[str, list[int]] = {}
+        others = []
+        for index, rule in enumerate(self.rules):
+            if rule.program and not any(_WILD.search(name) for name in rule.program):
+                for name in rule.program:
+                    named.setdefault(name, []).append(index)
+            else:
+                others.append(index)
+        object.__setattr__(self, "_named", {name: tuple(at) for name, at in named.items()})
+        object.__setattr__(self, "_others", tuple(others))
         rules = [as_data(rule) for rule in self.rules]
         given = {"number": self.number, "name": self.name, "rules": rules}
         object.__setattr__(self, "digest", digests.sha256(canonical.encode(given)))
@@ -225,6 +257,14 @@ class RuleLayer:
     def __hash__(self) -> int:
         return hash(self.digest)
 
+    def speaking(self, part: Part, around: Circumstances) -> list[Rule]:
+        """The rules that speak about a part, in order."""
+        found = set(self._others)
+        for name in _names(part, resolved=True):
+            found.update(self._named.get(name, ()))
+        candidates = (self.rules[index] for index in sorted(found))
+        return [rule for rule in candidates if rule.matches(part, around)]
+
 
 def match(
     layers: tuple[RuleLayer, ...], numbers: range, part: Part, around: Circumstances
@@ -234,8 +274,7 @@ def match(
         (layer, rule)
         for layer in sorted(layers, key=lambda one: one.number)
         if layer.number in numbers
-        for rule in layer.rules
-        if rule.matches(part, around)
+        for rule in layer.speaking(part, around)
     )
 
 
