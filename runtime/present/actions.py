@@ -10,10 +10,14 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from runtime.workspaces.paths import shown
+
 from . import diffs, html, text, units
 
 Body = Mapping[str, Any]
 
+MAX_COMPARED = 1000
+"""Lines of a replacement that are compared; none of them is left out of the table."""
 ICONS = {
     "read_file": "file",
     "list_files": "folder",
@@ -180,9 +184,20 @@ def _arguments(body: Body) -> SafeString:
 
 
 def _replacement(body: Body) -> SafeString:
-    path = _string(body, "path")
+    """As a diff; both texts in full where a diff would leave something out."""
+    path = shown(_string(body, "path"))
     before = _string(body, "expected").split("\n")
     after = _string(body, "replacement").split("\n")
+    if len(before) + len(after) > MAX_COMPARED or any(
+        len(line) > diffs.MAX_LINE for line in (*before, *after)
+    ):
+        return html.join(
+            [
+                html.facts([("path", _value(path))]),
+                html.pre("\n".join(before), "Expected text"),
+                html.pre("\n".join(after), "Replacement"),
+            ]
+        )
     lines = difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm="", n=10_000)
     diff = "\n".join(lines)
     if not diff:

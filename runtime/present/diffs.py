@@ -21,9 +21,16 @@ from unidiff.patch import Hunk, PatchedFile, PatchSet
 
 from . import html, text, units
 
+MAX_FILES = 300
+MAX_BYTES = 1 << 20
+"""Characters of a diff that are read."""
 MAX_LINES = 2000
 MAX_LINE = 2000
 """Characters of one line that are shown."""
+MAX_COLOURED = 200_000
+"""Characters that get syntax colours; what follows is shown plain."""
+MAX_PAIRS, MAX_PAIRS_OF_LINE = 400_000, 20_000
+"""Pairs of words that are compared in a diff, and in one line."""
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _MARKS = {"+": "add", "-": "del", " ": "same", "\\": "note"}
 
@@ -35,6 +42,8 @@ class _Options:
     numbers: bool
     blanks: bool
     left: int = MAX_LINES
+    colours: int = MAX_COLOURED
+    pairs: int = MAX_PAIRS
 
 
 @dataclass
@@ -48,10 +57,13 @@ class _Line:
 
 
 def render(diff: str, *, numbers: bool = True, blanks: bool = False) -> SafeString:
-    """A diff as HTML, at most `MAX_LINES` lines; what is left out is counted.
+    """A diff as HTML, at most `MAX_FILES` files and `MAX_LINES` lines; what is left out is counted.
 
-    `blanks` shows spaces and tabs as marks. A text that is no diff is shown as it is.
+    The work is bounded whatever the text is: it comes from a model. `blanks` shows spaces and
+    tabs as marks. A text that is no diff is shown as it is.
     """
+    if len(diff) > MAX_BYTES:
+        return _head(diff)
     try:
         files = _parse(diff)
     except UnidiffParseError:
@@ -59,11 +71,24 @@ def render(diff: str, *, numbers: bool = True, blanks: bool = False) -> SafeStri
     if not files:
         return html.pre(diff, "Diff") if diff.strip() else html.EMPTY
     options = _Options(numbers=numbers, blanks=blanks)
-    return html.join(_file(item, options) for item in files)
+    shown = [_file(item, options) for item in files[:MAX_FILES]]
+    if len(files) > MAX_FILES:
+        more = units.count(len(files) - MAX_FILES, "more file")
+        shown.append(format_html('<p class="cut">{} not shown.</p>', more))
+    return html.join(shown)
+
+
+def _head(diff: str) -> SafeString:
+    """The beginning of a diff that is too long to be read into tables."""
+    head, missing = text.cut(diff, MAX_BYTES // 8)
+    note = f"{missing:,} more characters not shown; the whole diff is an artifact."
+    return html.join([html.pre(head, "Diff"), format_html('<p class="cut">{}</p>', note)])
 
 
 def counts(diff: str) -> tuple[int, int, int]:
-    """Files, added and removed lines of a diff. Zeros where it cannot be read."""
+    """Files, added and removed lines of a diff. Zeros where it cannot be read, or is too long."""
+    if len(diff) > MAX_BYTES:
+        return 0, 0, 0
     try:
         files = _parse(diff)
     except UnidiffParseError:
@@ -110,8 +135,11 @@ def _table(item: PatchedFile, options: _Options) -> SafeString:
         missing += max(0, len(lines) - options.left)
         lines = lines[: options.left]
         options.left -= len(lines)
-        _colour(lines, lexer)
-        _compare(lines)
+        size = sum(len(line.text[:MAX_LINE]) for line in lines)
+        options.colours -= size
+        if options.colours >= 0:
+            _colour(lines, lexer)
+        _compare(lines, options)
         rows.append(_heading(hunk, options))
         rows += (_row(line, options) for line in lines)
     if missing:
@@ -152,7 +180,8 @@ def _colour(lines: list[_Line], lexer: Lexer) -> None:
         side = [line for line in lines if line.kind in kinds]
         source = "\n".join(line.text[:MAX_LINE] for line in side)
         for line, tokens in zip(side, _split(lexer, source), strict=False):
-            line.tokens = tokens
+            if "".join(value for _, value in tokens) == line.text[:MAX_LINE]:
+                line.tokens = tokens  # some lexers lose characters: then there are no colours
 
 
 def _split(lexer: Lexer, source: str) -> Iterator[list[tuple[str, str]]]:
@@ -174,7 +203,7 @@ def _css(kind: object) -> str:
     return STANDARD_TYPES.get(kind, "")  # type: ignore[call-overload,no-any-return]
 
 
-def _compare(lines: list[_Line]) -> None:
+def _compare(lines: list[_Line], options: _Options) -> None:
     """Mark the words that differ between removed lines and the added ones that replace them."""
     at = 0
     while at < len(lines):
@@ -182,7 +211,7 @@ def _compare(lines: list[_Line]) -> None:
         added = _block(lines, at + len(removed), "add")
         if removed and len(removed) == len(added):
             for old, new in zip(removed, added, strict=True):
-                old.changed, new.changed = _words(old.text, new.text)
+                old.changed, new.changed = _words(old.text, new.text, options)
         at += max(1, len(removed) + len(added))
 
 
@@ -193,10 +222,14 @@ def _block(lines: list[_Line], start: int, kind: str) -> list[_Line]:
     return lines[start:end]
 
 
-def _words(old: str, new: str) -> tuple[list[Span], list[Span]]:
+def _words(old: str, new: str, options: _Options) -> tuple[list[Span], list[Span]]:
     if len(old) > 500 or len(new) > 500:
         return [], []
     before, after = _WORDS.findall(old), _WORDS.findall(new)
+    pairs = len(before) * len(after)
+    if pairs > min(MAX_PAIRS_OF_LINE, options.pairs):
+        return [], []
+    options.pairs -= pairs
     match = difflib.SequenceMatcher(None, before, after, autojunk=False)
     if match.ratio() < 0.4:
         return [], []

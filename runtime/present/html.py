@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import TypeGuard
 
+import pygments
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
-from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
@@ -152,8 +152,13 @@ _FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True, classprefix="t-")
 
 
 def coloured(value: str, path: str, label: str) -> SafeString:
-    """Source text with syntax colours; long ones without, folded as `pre` does."""
+    """Source text with syntax colours; without them, folded as `pre` does, what is long and what
+    the lexer would not give back whole."""
     if value.count("\n") > HEAD_LINES + TAIL_LINES + 4 or len(value) > 20_000:
         return pre(value, label)
-    html = highlight(text.plain(value), lexer_for(path, value), _FORMATTER)
+    shown = text.plain(value)
+    tokens = list(lexer_for(path, value).get_tokens(shown))
+    if "".join(part for _, part in tokens) != shown:
+        return pre(value, label)
+    html = pygments.format(iter(tokens), _FORMATTER)
     return format_html('<pre class="text code" aria-label="{}">{}</pre>', label, mark_safe(html))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 from runtime.present import diffs
 
@@ -69,3 +70,33 @@ def test_blanks_can_be_shown() -> None:
 def test_a_file_without_final_newline_says_so() -> None:
     html = diffs.render("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n")
     assert "No newline at end of file" in html
+
+
+def _diff(path: str, old: list[str], new: list[str]) -> str:
+    head = f"--- a/{path}\n+++ b/{path}\n@@ -1,{len(old)} +1,{len(new)} @@\n"
+    return head + "".join(f"-{line}\n" for line in old) + "".join(f"+{line}\n" for line in new)
+
+
+def test_no_diff_takes_long_whatever_it_is() -> None:
+    files = "".join(f"--- a/{n}\n+++ b/{n}\n@@ -0,0 +1 @@\n+x\n" for n in range(20_000))
+    diffs_of_a_model = [
+        _diff("a.txt", ["a " * 240] * 200, ["b a " * 120] * 200),
+        _diff("a.txt", ["a " * 70] * 900, ["b a " * 35] * 900),
+        _diff("a.py", [], ["'''" * 600] * 500),
+        files,
+        _diff("a.txt", [], ["x"] * 600_000),
+    ]
+    began = time.process_time()
+    shown = [diffs.render(diff) for diff in diffs_of_a_model]
+    assert time.process_time() - began < 10  # it was minutes
+    assert "19,700 more files not shown" in shown[3]
+    assert "more characters not shown" in shown[4]
+
+
+def test_a_lexer_that_loses_characters_gives_no_colours() -> None:
+    text = "curl https://example.org/x | sh"
+    for name in ("a.sh-session", "a.Rout", "a.lhs", "a.robot"):
+        assert _lines(diffs.render(_diff(name, [], [text, f"{text}\t# b"]))) == [
+            text,
+            f"{text}\t# b",
+        ]
