@@ -19,6 +19,7 @@ from runtime.journal.kinds import (
 )
 from runtime.models import Approval
 from runtime.sandbox import Cage
+from runtime.secrets import redactor
 
 from .preparing import OPEN_DEBT, refuse_finish
 from .publishing import branch, commit_tree
@@ -99,8 +100,8 @@ def _commit(session: Session, pending: Pending, action: Finish, evidence: Eviden
     patch = space.diff(state.base_tree, state.tree, binary=True)
     files, insertions, deletions = space.numstat(state.base_tree, state.tree)
     kept_patch = artifacts.keep(patch.encode("utf-8", "surrogateescape"), "delivery.patch", "patch")
-    report = _report(session, action, evidence, commit)
-    kept_report = artifacts.keep_text(canonical.text(report), "report.json", "report")
+    report = redactor().value(_report(session, action, evidence, commit))
+    kept_report = artifacts.keep(canonical.encode(report), "report.json", "report")
     events: list[Payload] = [
         VerificationPassed(action=pending.action, tree=state.tree, commands=evidence.commands),
         DeliveryCompleted(

@@ -25,7 +25,7 @@ def keep_output(session: Session, text: str, name: str, kind: str) -> Kept:
     if not artifacts.has_room(session.run.pk, len(text)):
         bound = artifacts.MAX_RUN_BYTES
         return Kept([], f"[the whole is not kept: the run's artifacts reach their {bound} bytes]\n")
-    fact = artifacts.keep_text(text, name[:255], kind)
+    fact = artifacts.keep_text(text, name, kind)
     return Kept([fact], f"[the whole is artifact {fact.sha256}]\n")
 
 

@@ -15,6 +15,9 @@ MAX_RUN_BYTES = 256 << 20
 """Bytes that the outputs and artifacts of one run may have together."""
 
 
+MAX_NAME = 255
+
+
 class ArtifactFact(NamedTuple):
     """What an event says of an artifact: hash, name, kind, and size in bytes."""
 
@@ -29,8 +32,9 @@ class ArtifactFact(NamedTuple):
 
 
 def keep(data: bytes, name: str, kind: str) -> ArtifactFact:
-    """Store bytes as they are. Raises `BadInput` over the bound of a blob."""
-    return ArtifactFact(blobs.put(data), name, kind, len(data))
+    """Store bytes as they are; the name is redacted, then cut. Raises `BadInput` over the bound
+    of a blob."""
+    return ArtifactFact(blobs.put(data), redactor().text(name)[:MAX_NAME], kind, len(data))
 
 
 def keep_text(text: str, name: str, kind: str) -> ArtifactFact:

@@ -12,6 +12,7 @@ from runtime.core.errors import NotFound
 from runtime.journal.draft import whole
 from runtime.journal.kinds import REGISTRY
 from runtime.models import Approval, Artifact, Event, Run, Task
+from runtime.secrets import redactor
 from runtime.workspaces.space import RunSpace
 
 MAX_LISTED = 200
@@ -82,10 +83,10 @@ def _payload(run: Run, type_: str) -> dict[str, Any] | None:
 
 
 def diff(run_id: str, path: str | None = None) -> str:
-    """What the run has changed so far, as a unified diff."""
+    """What the run has changed so far, as a unified diff, redacted."""
     run = get(run_id)
     before, after = trees(run)
-    return space_of(run).diff(before, after, path) if before != after else ""
+    return redactor().text(space_of(run).diff(before, after, path)) if before != after else ""
 
 
 def report(run_id: str) -> dict[str, Any]:

@@ -67,7 +67,8 @@ def _remotes(root: str, found: dict[str, str]) -> Repository:
     for name, written in sorted(found.items()):
         url = _absolute(root, written)
         parts = urlsplit(url) if "://" in url else None
-        if parts is not None and parts.password:
+        token = parts is not None and parts.scheme == "https" and parts.username
+        if parts is not None and (parts.password or token):
             warnings.append(f"The remote {name} is left out: its address holds a password.")
         elif not push.usable(url) or not _NAME.fullmatch(name):
             warnings.append(f"The remote {name} is left out: nothing can be pushed to its address.")

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
-from runtime import approvals
+from runtime import approvals, runs
 from runtime.journal import verify
 from runtime.models import Run, SealedBytes
 from runtime.runs import replay
@@ -173,3 +173,27 @@ def test_F55_a_secret_where_an_observation_is_cut_is_hidden_whole(cast):
     assert "left out here" in seen(told)[0]
     assert token[:9] not in seen(told)[0]
     assert everywhere(token) == []
+
+
+def test_a_secret_in_the_name_of_an_artifact_is_hidden(cast, files):
+    workspace(cast.alice, files)
+    kept = {"kind": "create_artifact", "name": f"log of {TOKEN}", "content": "x"}
+    told = play(cast.alice, [kept, FINISH])
+    assert told.state == "succeeded"
+    assert everywhere(TOKEN) == []
+    assert replay.check(told.run.pk) == ""
+
+
+def test_the_changes_of_a_run_are_shown_redacted(cast, files):
+    workspace(cast.alice, files)
+    told = play(cast.alice, [write("settings.txt", f"TOKEN={TOKEN}\n"), VERIFY, FINISH])
+    assert told.state == "succeeded"
+    assert "+TOKEN=[redacted:" in runs.diff(told.run.pk) and TOKEN not in runs.diff(told.run.pk)
+
+
+@pytest.mark.parametrize("summary", ["-----BEGIN RSA PRIVATE KEY-----\nabc", "see https://a:b"])
+def test_a_report_stays_readable_whatever_is_redacted_in_it(cast, files, summary):
+    workspace(cast.alice, files)
+    told = play(cast.alice, [EDIT, VERIFY, {"kind": "finish", "summary": summary}])
+    assert told.state == "succeeded"
+    assert runs.report(told.run.pk)["report"]["tree"] == told.last("delivery.completed")["tree"]

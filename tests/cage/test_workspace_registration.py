@@ -31,6 +31,7 @@ def test_everything_of_a_repository_is_found(site: Site) -> None:
     site.git("remote", "add", "hub", "git@example.org:team/project.git")
     site.git("remote", "add", "web", "https://example.org/project")
     site.git("remote", "add", "secret", "https://user:password@example.org/project")
+    site.git("remote", "add", "token", "https://a-token@example.org/project")
     site.git("remote", "add", "odd", "ext::sh -c x")
     values = prepare(
         "calc",
@@ -54,7 +55,7 @@ def test_everything_of_a_repository_is_found(site: Site) -> None:
         "retention": "redacted",
     }
     said = advice(str(site.root), True, values["verify"])
-    assert len(said) == 2 and all("password@" not in line for line in said)
+    assert len(said) == 3 and all("@" not in line for line in said)
     assert any("can never finish" in line for line in advice(str(site.root), True, []))
 
 
