@@ -61,6 +61,15 @@ class Run(models.Model):
     objects = RunQuerySet.as_manager()
 
     class Meta:
+        constraints = [
+            # Runs that may still execute something never share an account; a failed one may be
+            # tried again.
+            models.UniqueConstraint(
+                fields=["uid"],
+                condition=~Q(state__in=["succeeded", "cancelled"]),
+                name="run_account_once",
+            )
+        ]
         indexes = [
             models.Index(fields=["-created_at", "-id"], name="run_newest"),
             models.Index(fields=["state", "-id"], name="run_by_state"),

@@ -11,7 +11,7 @@ from django.db import IntegrityError
 
 from runtime import artifacts, tasks
 from runtime.core import texts
-from runtime.core.errors import BadInput, NotFound, NotYet, Refused
+from runtime.core.errors import BadInput, NotFound, NotYet, Refused, Unavailable
 from runtime.journal.append import new_id
 from runtime.journal.book import new_run
 from runtime.journal.kinds import RunSubmitted, TaskReady
@@ -27,7 +27,10 @@ MAX_OBJECTIVE = 20_000
 MAX_STEPS = 10_000
 MAX_ATTEMPTS = 100
 MAX_KEY = 200
-_LIVE = ("planning", "running", "waiting")
+ACCOUNT_TRIES = 10
+"""Submissions at the same moment that may be in each other's way; each try takes another account."""
+_ENDED = ("succeeded", "cancelled")
+"""States of runs that never execute anything again, so that their accounts are free."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +146,27 @@ def _provider(wish: Submission) -> str:
 
 
 def _create(wish: Submission, workspace: Workspace, provider: str) -> Submitted:
+    """Make the run. Where another took its key meanwhile, that one is the answer; where another
+    took its account, it is made again with the next."""
     script = artifacts.keep_script(wish.script) if wish.script is not None else None
-    run = Run(
+    for _ in range(ACCOUNT_TRIES):
+        run = _run(wish, workspace, provider, script)
+        try:
+            return Submitted(run, True, _make(run, workspace, script))
+        except IntegrityError:
+            if wish.key is not None and (first := _earlier(wish.key, wish.by)):
+                return first
+            if run.uid not in _taken():
+                raise
+    raise Unavailable(
+        "No account was free for the commands of the run.", remedy="Submit again in a moment."
+    )
+
+
+def _run(
+    wish: Submission, workspace: Workspace, provider: str, script: artifacts.ArtifactFact | None
+) -> Run:
+    return Run(
         id=new_id(),
         workspace=workspace,
         objective=redactor().text(wish.objective.strip()),
@@ -160,25 +182,25 @@ def _create(wish: Submission, workspace: Workspace, provider: str) -> Submitted:
         key=wish.key,
         uid=pick_uid(_taken()),
     )
+
+
+def _make(run: Run, workspace: Workspace, script: artifacts.ArtifactFact | None) -> tuple[str, ...]:
+    """The run's files, then its rows; what the person should know. Nothing is left on an error."""
     space = RunSpace(settings.M31A.DATA_DIR / "runs" / run.pk, workspace, run.uid)
     run.base, uncommitted, left_out = space.create(run.pk)
     warnings = _warnings(workspace, uncommitted, left_out)
     try:
         _write(run, script, workspace, space, uncommitted, left_out, warnings)
-    except IntegrityError:
-        space.remove()
-        if wish.key is not None and (first := _earlier(wish.key, wish.by)):
-            return first
-        raise
     except BaseException:
         space.remove()
         raise
-    return Submitted(run, True, warnings)
+    return warnings
 
 
 def _taken() -> set[int]:
-    live = Run.objects.filter(state__in=_LIVE, uid__isnull=False)
-    return {int(uid) for uid in live.values_list("uid", flat=True) if uid is not None}
+    """Accounts of runs that may still execute something."""
+    rows = Run.objects.filter(uid__isnull=False).exclude(state__in=_ENDED)
+    return {int(uid) for uid in rows.values_list("uid", flat=True) if uid is not None}
 
 
 def _warnings(workspace: Workspace, uncommitted: int, left_out: list[str]) -> tuple[str, ...]:
