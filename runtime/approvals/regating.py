@@ -14,11 +14,11 @@ from runtime.gating import policies, recorded
 from runtime.journal.append import now
 from runtime.journal.book import open_run
 from runtime.journal.kinds import TaskReady
-from runtime.models import Approval, Task
+from runtime.models import Approval
 from runtime.policy.language import Book
 from runtime.tasks import moves
 
-from .expiring import supersede
+from .expiring import lock, supersede
 
 log = logging.getLogger(__name__)
 PAGE = 500
@@ -66,11 +66,10 @@ def regate(approval_id: str, book: Book) -> bool:
         return False
     try:
         with open_run(approval.run_id) as chain:
-            locked = Approval.objects.select_for_update().get(pk=approval_id)
+            task, locked = lock(approval_id)
             if locked.state != Approval.State.PENDING:
                 return False  # somebody answered meanwhile; the answer is checked when it is used
             supersede(chain, locked, REASON)
-            task = Task.objects.select_for_update().get(pk=locked.task_id)
             if task.state == "waiting":
                 ready = TaskReady(why=REASON)
                 moves.move(chain, task, "ready", ready, available_at=chain.at)

@@ -49,9 +49,9 @@ _regate = approvals.Regate()
 
 def once() -> Pass:
     """One pass. Raises `PolicyFault` where this process never had rules that can be used."""
-    regated = _regate.run("reconciler")
     reaped = tasks.reap()
     expired = approvals.expire_due()
+    regated = _regate.run("reconciler")
     anchors.make()
     return Pass(reaped, expired, regated, queue.top_up())
 
@@ -67,15 +67,16 @@ def run() -> None:
 
 
 def _pass(collector: Collector) -> None:
-    """A pass that survives a database that is busy or gone; the next one tries again."""
+    """A pass that survives whatever goes wrong in it, such as a database that is gone or rules
+    that cannot be read: the next one tries again, and the site stays up."""
     try:
         close_old_connections()
         done = once()
         presence.prune()
         _shorten_wal()
         collector.tick()
-    except DatabaseError:
-        log.exception("A pass of the reconciler failed.")
+    except Exception:
+        log.exception("A pass of the reconciler failed; the next one tries again.")
         connection.close()
         return
     if done.reaped or done.expired:
