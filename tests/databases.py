@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -120,6 +121,15 @@ class Server:
         """How to reach one of its databases."""
         return f"postgresql://m31a@127.0.0.1:{self.port}/{name}"
 
+    def restart(self) -> None:
+        """End it at once, as a crash does, and start it again on the same files."""
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait(20)
+        self._process = subprocess.Popen(
+            self._process.args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
+        )
+        self._wait()
+
     def stop(self) -> None:
         """End the server by its process id and remove its files."""
         self._process.terminate()
@@ -138,7 +148,7 @@ class Postgres:
         import dj_database_url
 
         data.prepare(settings.M31A.DATA_DIR)
-        self._server = server
+        self.server = server
         self._parse = dj_database_url.parse
         self._sql("postgres", "CREATE DATABASE template_m31a")
         use(dict(self._parse(server.address("template_m31a"))))
@@ -148,7 +158,7 @@ class Postgres:
     def _sql(self, database: str, statement: str) -> None:
         import psycopg
 
-        with psycopg.connect(self._server.address(database), autocommit=True) as connection:
+        with psycopg.connect(self.server.address(database), autocommit=True) as connection:
             connection.execute(statement)
 
     def renew(self) -> None:
@@ -156,7 +166,7 @@ class Postgres:
         connections.close_all()
         self._sql("postgres", "DROP DATABASE IF EXISTS test_m31a WITH (FORCE)")
         self._sql("postgres", "CREATE DATABASE test_m31a TEMPLATE template_m31a")
-        use(dict(self._parse(self._server.address("test_m31a"))))
+        use(dict(self._parse(self.server.address("test_m31a"))))
 
     def leave(self) -> None:
         """Let go of the database."""

@@ -6,6 +6,7 @@ Expiry is compared on the database's clock only. A taker repeats its whole guard
 from __future__ import annotations
 
 import logging
+import time
 from typing import Literal
 
 from django.db import Error as DatabaseError
@@ -14,13 +15,14 @@ from django.db.models.functions import Now
 from django.db.transaction import on_commit
 
 from runtime import faults
+from runtime.core import ids
 from runtime.core.errors import NotFound
 from runtime.journal import deltas, unfinished
 from runtime.journal.book import open_run
 from runtime.journal.chain import By
 from runtime.journal.kinds import TaskCancelled, TaskFailed, TaskLeaseExpired, TaskReady
 from runtime.journal.retrying import retrying
-from runtime.models import Task
+from runtime.models import Run, Task
 
 from . import incarnation
 from .claims import Claim, lease
@@ -51,6 +53,39 @@ def peek(claim: Claim) -> Standing:
     return "cancel" if row[1] == "cancelling" else "held"
 
 
+class _Clock:
+    """The database's clock, compared with one that nobody sets, from pass to pass.
+
+    Where it has jumped ahead, or this machine slept meanwhile, leases look expired whose holders
+    live: they get the time to renew them.
+    """
+
+    def __init__(self) -> None:
+        self._ahead: float | None = None
+        """By how much the database's clock was ahead of ours at most, at the last pass."""
+        self._trusted_from = 0.0
+
+    def trusted(self) -> bool:
+        """Whether an expired lease may be believed now. The first pass of a process does."""
+        before = time.monotonic()
+        there = _database_time()
+        after = time.monotonic()
+        if self._ahead is not None and there - after - self._ahead > lease().total_seconds() / 8:
+            log.warning("The clock jumped ahead; leases are believed again after one lease.")
+            self._trusted_from = after + lease().total_seconds()
+        self._ahead = there - before
+        return after >= self._trusted_from
+
+
+def _database_time() -> float:
+    """Seconds since the epoch, by the clock by which leases are judged."""
+    when = Run.objects.annotate(now=Now()).values_list("now", flat=True).get(pk=ids.SYSTEM_RUN)
+    return float(when.timestamp())
+
+
+_clock = _Clock()
+
+
 def reap() -> int:
     """Take back every task whose holder is dead or whose lease ran out; how many.
 
@@ -58,6 +93,7 @@ def reap() -> int:
     after a further quarter of the lease. A task that cannot be taken back keeps no other from it.
     """
     taken, after = 0, ""
+    trusted = _clock.trusted()
     while True:
         page = list(
             Task.objects.filter(state__in=LEASED, pk__gt=after)
@@ -66,6 +102,8 @@ def reap() -> int:
         )
         for task_id, run_id, fence, lease_seq, owner in page:
             gone = incarnation.is_gone(owner)
+            if not gone and not trusted:
+                continue
             try:
                 taken += _take_back(task_id, run_id, fence, lease_seq, gone=gone)
             except NotFound:

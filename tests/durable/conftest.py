@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 
-from tests.durable.scene import LEDGER
 from tests.kit import Cast, repository, workspace
 
 
