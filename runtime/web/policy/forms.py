@@ -7,6 +7,8 @@ from typing import Any
 
 from django import forms
 
+from runtime.policy.language import MAX_FILE
+from runtime.policy.language.documents import NAMES
 from runtime.web.new.forms import MODES
 
 MAX_ACTION = 64_000
@@ -41,3 +43,27 @@ class Try(forms.Form):
             return json.loads(self.cleaned_data["action"])
         except ValueError as error:
             raise forms.ValidationError(f"This is no JSON: {error}.") from None
+
+
+class Backtest(forms.Form):
+    """A changed policy file, to be tried on what was recorded."""
+
+    layer = forms.ChoiceField(label="Layer", choices=[(name, name) for name in NAMES])
+    subject = forms.CharField(
+        label="Name", max_length=150, required=False, help_text="Of the workspace, user, run, …"
+    )
+    text = forms.CharField(
+        label="Policy file",
+        max_length=MAX_FILE,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "mono"}),
+        help_text="TOML, in the place of the file of that layer. Nothing of it takes effect.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """A layer that belongs to somebody needs to know to whom."""
+        given = self.cleaned_data
+        alone = given.get("layer") in ("system", "organisation")
+        if not alone and not given.get("subject"):
+            self.add_error("subject", "Say whose it is.")
+        return given

@@ -6,4 +6,7 @@ from django.urls import path
 
 from . import views
 
-urlpatterns = [path("", views.index, name="policy")]
+urlpatterns = [
+    path("", views.index, name="policy"),
+    path("backtest/", views.backtest, name="policy-backtest"),
+]

@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from runtime import gating
 from runtime.core.errors import BadInput, NotFound
+from runtime.people import rights
 from runtime.present import badges, html, stages, text
 from runtime.web.new.forms import MODES, names
-from runtime.web.pages import show
+from runtime.web.pages import needs, person, show
 
-from .forms import Try
+from . import book
+from .forms import Backtest, Try
+
+MAX_DECISIONS = 1000
+"""Recorded decisions that one request tries again; the command line takes more."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -29,6 +34,8 @@ def index(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "verdict": verdict,
+        "book": book.shown(),
+        "backtest": Backtest() if rights.has(person(request), "see_all_runs") else None,
         "stages": [
             {"number": number, "name": name, "does": does}
             for number, (name, does) in enumerate(stages.STAGES, 1)
@@ -39,6 +46,32 @@ def index(request: HttpRequest) -> HttpResponse:
     }
     status = 400 if form.errors else 200
     return show(request, "policy/index.html", context, fragment="policy/_lab.html", status=status)
+
+
+@require_POST
+@needs("see_all_runs")
+def backtest(request: HttpRequest) -> HttpResponse:
+    """A changed file, tried on the latest recorded decisions. Nothing of it takes effect."""
+    form = Backtest(request.POST)
+    outcome = None
+    if form.is_valid():
+        given = form.cleaned_data
+        try:
+            changed = gating.backtest.document(
+                "the file", given["text"], given["layer"], given["subject"]
+            )
+            outcome = book.tested(gating.backtest.run(changed, MAX_DECISIONS))
+        except BadInput as error:
+            for sentence in book.told(error):
+                form.add_error("text", sentence)
+    context = {"backtest": form, "outcome": outcome}
+    return show(
+        request,
+        "policy/backtest.html",
+        context,
+        fragment="policy/_backtest.html",
+        status=400 if form.errors else 200,
+    )
 
 
 def _tried(form: Try) -> dict[str, Any] | None:
