@@ -21,7 +21,6 @@ from django.db import connections
 from m31a_site import data
 from runtime.journal import append
 
-
 CONFIG = dict(settings.DATABASES["default"])
 """The product's own configuration; `use` changes the settings, so it is kept from before."""
 

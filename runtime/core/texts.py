@@ -8,9 +8,7 @@ from .errors import BadInput
 def check(text: str, field: str) -> None:
     """Raise `BadInput` naming the field where a text is none that every store can hold."""
     if "\0" in text:
-        raise BadInput(
-            f"{field}: it holds a NUL character.", remedy="Leave that out.", field=field
-        )
+        raise BadInput(f"{field}: it holds a NUL character.", remedy="Leave that out.", field=field)
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -6,9 +6,14 @@ import json
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from runtime.cli.main import NOT_YET
 from tests.cli.conftest import M31A
 from tests.kit import FINISH, git, repository
+
+pytestmark = pytest.mark.timeout(180)
+"""Each of them starts many processes, on a machine that may have other work."""
 
 
 def _counts(m31a: M31A) -> list[int]:

@@ -12,6 +12,9 @@ import pytest
 from tests.cli.conftest import M31A
 from tests.kit import EDIT, FINISH, VERIFY
 
+pytestmark = pytest.mark.timeout(180)
+"""Each of them starts many processes, on a machine that may have other work."""
+
 FIELDS = [
     "run", "seq", "type", "v", "task", "attempt", "fence", "actor", "at", "payload", "prev_hash",
     "hash",

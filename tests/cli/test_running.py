@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from tests.cli.conftest import M31A
 from tests.kit import EDIT, FINISH, VERIFY
+
+pytestmark = pytest.mark.timeout(180)
+"""Each of them starts many processes, on a machine that may have other work."""
 
 SLOW = {"kind": "read_file", "path": "notes.txt", "delay_ms": 20_000}
 PUSH = {"kind": "git_push"}

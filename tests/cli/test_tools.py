@@ -12,6 +12,9 @@ import pytest
 
 from tests.cli.conftest import M31A
 
+pytestmark = pytest.mark.timeout(180)
+"""Each of them starts many processes, on a machine that may have other work."""
+
 STAGES = [
     "intake", "canonicalise", "boundary", "veto", "admin", "workspace", "role", "defaults", "mode",
     "grants", "audit",

@@ -16,7 +16,7 @@ from runtime.core import digests
 from runtime.journal import guards, read
 from runtime.journal.append import new_id, now
 from runtime.journal.book import ensure_system, new_run
-from runtime.journal.kinds import RunSubmitted, TaskReady
+from runtime.journal.kinds import RunSubmitted, TaskFailed, TaskReady, TaskSucceeded
 from runtime.models import Approval, Dependency, Run, Task, Workspace
 from runtime.tasks import Claim, incarnation
 
@@ -115,6 +115,20 @@ def claimed(run: Run | None = None, owner: str | None = None) -> Claim:
     taken = tasks.claim(owner or here(), run=run.pk)
     assert taken is not None
     return taken
+
+
+def ids_of(run: Run) -> dict[str, str]:
+    """Ids of a run's tasks by their keys."""
+    return dict(Task.objects.filter(run=run).values_list("key", "id"))
+
+
+def end(claim: Claim, to: str = "succeeded") -> None:
+    """End a held task as its worker would."""
+    with tasks.held(claim) as hold:
+        if to == "failed":
+            hold.move("failed", TaskFailed(reason="step_limit"), reason="step_limit")
+        else:
+            hold.move("succeeded", TaskSucceeded(summary="done"))
 
 
 def ask(claim: Claim, decision: str = "ASK", kind: str = "action", **more: Any) -> Approval:
