@@ -15,6 +15,8 @@ from .session import Session
 
 MAX_RULE = 160
 """Characters of a rule's name that are kept; a module's name may be part of it."""
+CHANGES_VERIFICATION = "changes what the verification runs: "
+"""How the gate begins the effect that names such a file."""
 _VERBS = {
     "run_tool": "run",
     "run_shell": "run a shell script",
@@ -87,7 +89,11 @@ def _card(session: Session, kind: str, body: dict[str, Any], verdict: Verdict) -
         mode=session.run.mode,
         role=session.task.role,
         tree=session.state.tree,
-        verification_inputs=[],
+        verification_inputs=[
+            effect.removeprefix(CHANGES_VERIFICATION)
+            for effect in verdict.effects
+            if effect.startswith(CHANGES_VERIFICATION)
+        ],
     )
 
 

@@ -28,6 +28,7 @@ from runtime.sandbox import Cage, require
 from runtime.secrets import open_sealed
 from runtime.tasks import Claim
 from runtime.workspaces.editor import Editor
+from runtime.workspaces.inputs import verification_inputs
 from runtime.workspaces.space import RunSpace
 
 from . import state as states
@@ -125,6 +126,7 @@ class Session:
             write_paths=tuple(self.task.write_paths),
             look=sight.facts,
             which=sight.which,
+            verification_inputs=verification_inputs(self.state.verification),
             user=self.run.submitted_by,
         )
 

@@ -148,6 +148,13 @@ def test_an_edit_shows_its_diff_on_the_card(cast):
     assert told.state == "succeeded"
 
 
+def test_A15_a_card_names_what_the_verification_runs(cast):
+    workspace(cast.alice, verify=("python3 -m unittest -q",))
+    edit = write("tests/test_notes.py", "import unittest\n")
+    told = play(cast.alice, [edit, FINISH], mode="safe")
+    assert approvals.card(told.pending)["verification_inputs"] == ["tests/test_notes.py"]
+
+
 def test_an_approval_is_void_where_the_file_it_is_about_has_changed(cast):
     workspace(cast.alice)
     told = play(cast.alice, [EDIT, VERIFY, FINISH], mode="safe")

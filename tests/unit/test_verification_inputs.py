@@ -1,0 +1,44 @@
+"""What the operator's verification runs, and that a change of it is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.policy.testing import World
+from runtime.workspaces.inputs import verification_inputs
+
+WORLD = World()
+
+CASES = [
+    ("python3 -m unittest -q", "tests/test_numbers.py"),
+    ("python3 -m pytest tests/unit", "tests/unit/data/case.json"),
+    ("pytest -q tests/test_a.py::test_one", "tests/test_a.py"),
+    ("pytest --rootdir=checks", "checks/anything"),
+    ("pytest", "lib/conftest.py"),
+    ("pytest", "conftest.py"),
+    ("pytest", "pyproject.toml"),
+    ("./check --fast", "check"),
+    ("bash scripts/../ci/run.sh", "ci/run.sh"),
+    ("make -C build test", "build/Makefile"),
+    ("python3 -m tools.check", "tools/check.py"),
+    ("npm test", "package.json"),
+]
+
+
+@pytest.mark.parametrize(("command", "path"), CASES)
+def test_A15_a_change_of_what_the_verification_runs_is_named(command: str, path: str) -> None:
+    inputs = verification_inputs([["true"], command.split()])
+    edit = {"kind": "write_file", "path": path, "content": "x"}
+    effects = WORLD.decide(edit, verification_inputs=inputs).effects
+    assert f"changes what the verification runs: {path}" in effects
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest -q", "python3 -m unittest", "make test", "/bin/true ..", ""]
+)
+def test_ordinary_files_are_not_named(command: str) -> None:
+    inputs = verification_inputs([command.split()])
+    for path in ("src/a.py", "README.md", "docs/q.md"):
+        edit = {"kind": "write_file", "path": path, "content": "x"}
+        effects = WORLD.decide(edit, verification_inputs=inputs).effects
+        assert not any("verification" in effect for effect in effects)
