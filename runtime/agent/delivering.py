@@ -22,7 +22,7 @@ from runtime.sandbox import Cage
 from runtime.secrets import redactor
 
 from .preparing import OPEN_DEBT, refuse_finish
-from .publishing import branch, commit_tree
+from .publishing import TRAILER, branch, commit_tree
 from .session import Session
 from .state import Pending
 from .trees import take_if_touched
@@ -130,9 +130,8 @@ def _message(session: Session, action: Finish) -> str:
         *[f"Approved-by: {name}" for name in approvers],
         *[f"Verified-by: {' '.join(command)}" for command in session.state.verification],
     ]
-    return f"{title}\n\n{action.summary}\n\n" + "\n".join(
-        " ".join(line.split()) for line in trailers
-    )
+    summary = TRAILER.sub("> ", action.summary)
+    return f"{title}\n\n{summary}\n\n" + "\n".join(" ".join(line.split()) for line in trailers)
 
 
 def _report(session: Session, action: Finish, evidence: Evidence, commit: str) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from runtime import tasks
 from runtime.core.actions import GitCommit, GitPush
 from runtime.core.errors import Refused, StaleFence, Unavailable
@@ -11,6 +13,11 @@ from runtime.secrets import redactor
 from .outcome import Outcome
 from .session import Session
 from .state import Pending
+
+TRAILER = re.compile(
+    r"(?im)^[ \t]*(?=(?:m31a-[a-z-]*|submitted-by|approved-by|verified-by)[ \t]*:)"
+)
+"""Where a line begins that only the runtime may write into a commit's message."""
 
 
 def branch(session: Session) -> str:
@@ -23,6 +30,11 @@ def commit(session: Session, pending: Pending, action: GitCommit) -> Outcome:
     state = session.state
     if session.space.repository.objects.tree_of(state.head) == state.tree:
         return Outcome(True, "Nothing to commit: the tree is that of the last commit.")
+    if TRAILER.search(action.message):
+        raise Refused(
+            "M31A-…, Submitted-by, Approved-by and Verified-by are the runtime's to say.",
+            remedy="Leave those lines out of the message.",
+        )
     made = commit_tree(session, action.message)
     session.space.refresh_index(session.cage)
     outcome = Outcome(True, f"Committed {made[:12]} to {branch(session)}.")

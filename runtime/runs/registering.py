@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.conf import settings
 
 from runtime.core.errors import BadInput, Refused
 from runtime.journal.append import now
@@ -40,6 +44,7 @@ def register_workspace(
         env=list(env),
         retention=retention,
     )
+    _check_apart(values)
     with open_system() as book:
         _check_free(name)
         workspace = Workspace.objects.create(
@@ -66,3 +71,31 @@ def _check_free(name: str) -> None:
             remedy="Take another name; `m31a workspace list` shows them.",
             field="name",
         )
+
+
+def _check_apart(values: Mapping[str, Any]) -> None:
+    """Keys, database and the files of other runs are no part of what commands see.
+
+    A repository may hold the data folder: only its commits are copied. The bundled sample may
+    lie in it.
+    """
+    data = os.path.realpath(settings.M31A.DATA_DIR)
+    root = os.path.realpath(values["root"])
+    inside = _within(root, data) and not _within(root, os.path.join(data, "sample"))
+    if inside or (_within(data, root) and not values["is_git"]):
+        raise BadInput(
+            f"path: {root} holds or lies in the data folder of this server.",
+            remedy="Register a directory apart from it.",
+            field="path",
+        )
+    for path in map(os.path.realpath, values["environments"]):
+        if (_within(path, data) and not _within(path, root)) or _within(data, path):
+            raise BadInput(
+                f"env: {path} holds or lies in the data folder of this server.",
+                remedy="Name an environment apart from it.",
+                field="env",
+            )
+
+
+def _within(path: str, outer: str) -> bool:
+    return os.path.commonpath([path, outer]) == outer
