@@ -20,6 +20,7 @@ from django.db import Error as DatabaseError
 from django.db import connection
 
 from runtime import providers, sandbox
+from runtime.gating import policies
 from runtime.journal import guards, hint
 from runtime.models import Event
 from runtime.worker import presence
@@ -48,6 +49,7 @@ def table() -> list[Row]:
         _folder,
         _disk,
         _database,
+        _policy,
         _hint,
         _workers,
     ]
@@ -177,6 +179,21 @@ def _database() -> Row:
         )
     kind = "SQLite in WAL mode" if mode else "PostgreSQL"
     return Row("database", True, f"{kind}; the journal's triggers are in place.", "", True)
+
+
+def _policy() -> Row:
+    """The policy files as they are on disk; which rules are in force stands in the journal."""
+    try:
+        documents = policies.all_documents()
+    except OSError as error:
+        return Row("policy", False, f"Its folder cannot be read: {error.strerror}.", "", True)
+    faults = [str(fault) for one in documents for fault in one.faults]
+    if faults:
+        more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
+        remedy = "Mend the files and see with `m31a policy test`."
+        return Row("policy", False, f"{faults[0]}.{more}", remedy, True)
+    rules = sum(len(one.layer.rules) for one in documents)
+    return Row("policy", True, f"{rules} rules in {len(documents)} files.", "", True)
 
 
 def _has_database() -> bool:
