@@ -78,7 +78,7 @@ def prose(value: str) -> SafeString:
 
 def pre(value: str, label: str, *, colours: bool = False) -> SafeString:
     """A text in full. A long one keeps head and tail in sight and says how much lies between."""
-    lines = value.split("\n")
+    lines, label = value.split("\n"), text.plain(label)
     show = ansi.render if colours else text.visible
     if len(lines) <= HEAD_LINES + TAIL_LINES + 4:
         return format_html('<pre class="text" aria-label="{}">{}</pre>', label, show(value))
@@ -161,4 +161,6 @@ def coloured(value: str, path: str, label: str) -> SafeString:
     if "".join(part for _, part in tokens) != shown:
         return pre(value, label)
     html = pygments.format(iter(tokens), _FORMATTER)
-    return format_html('<pre class="text code" aria-label="{}">{}</pre>', label, mark_safe(html))
+    return format_html(
+        '<pre class="text code" aria-label="{}">{}</pre>', text.plain(label), mark_safe(html)
+    )

@@ -37,3 +37,10 @@ def test_a_path_cannot_pretend_to_be_another_diff() -> None:
     markup = str(actions.whole("replace_text", {"kind": "replace_text", **body}))
     assert markup.count('<tr class="add">') == markup.count('<tr class="del">') == 1
     assert "evil.txt\\n+++ b/good.txt" in html.unescape(markup)
+
+
+def test_no_hidden_character_of_an_action_stands_in_the_page_as_it_is() -> None:
+    body = {"path": "a\u202etxt.sh", "content": "x\u202ey\u200b"}
+    for content in (body["content"], "line\n" * 100):
+        markup = actions.whole("write_file", {"kind": "write_file", **body, "content": content})
+        assert "\u202e" not in markup and "\u200b" not in markup and "‹U+202E›" in markup
