@@ -48,6 +48,7 @@ POINTS: dict[str, str] = {
     "reap.before_commit": "a task is taken back, not committed",
     "reap.after_commit": "a task was taken back",
     "expire.before_commit": "a question is expired, not committed",
+    "expire.after_commit": "a question is expired, nobody was woken",
     "deliver.after_commit_object": "the delivery's commit exists, not journaled",
 }
 """Every point: its name, and what has happened when it is hit."""

@@ -75,6 +75,7 @@ OTHER_KILLS = [
     "reap.before_commit",
     "reap.after_commit",
     "expire.before_commit",
+    "expire.after_commit",
 ]
 """Points of those who neither hand over, work nor decide."""
 
@@ -177,11 +178,13 @@ def test_a_reaper_that_is_killed_takes_back_whole_or_not_at_all(hall: Cast, poin
     scene.ended_well(lost=1)
 
 
-def test_an_expiry_that_is_killed_leaves_the_question_open(hall: Cast):
+@pytest.mark.parametrize("point", ["expire.before_commit", "expire.after_commit"])
+def test_an_expiry_that_is_killed_is_whole_or_was_not(hall: Cast, point: str):
     scene = Scene(hall)
     scene.do(scene.hand_over, scene.work)
-    scene.die(scene.expire, "expire.before_commit=kill")
-    assert Approval.objects.get(run=scene.run).state == "pending"
+    scene.die(scene.expire, f"{point}=kill")
+    done = point == "expire.after_commit"
+    assert Approval.objects.get(run=scene.run).state == ("expired" if done else "pending")
     scene.do(scene.expire, scene.expire, scene.work)
     told = scene.told
     assert told.types.count("approval.expired") == 1
