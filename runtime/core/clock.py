@@ -1,15 +1,8 @@
-"""The one way in which time enters: an interface, given by the edge."""
+"""Moments as the journal writes them. Time itself is read at the edge and handed in."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
-
-
-class Clock(Protocol):
-    """Wall clock in UTC."""
-
-    def now(self) -> datetime: ...
 
 
 def stamp(at: datetime) -> str:

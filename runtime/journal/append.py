@@ -32,7 +32,6 @@ from .retrying import retrying
 from .rows import COLUMNS
 
 HELD = ("running",)
-ENDING = ("cancelling",)
 
 
 class Row(NamedTuple):

@@ -6,7 +6,7 @@ The run's row is locked first; what is written with the ORM meanwhile commits wi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -122,7 +122,7 @@ def new_run(run: Run) -> Iterator[Book]:
     faults.commit("submit", "after")
 
 
-def open_system() -> Any:
+def open_system() -> AbstractContextManager[Book]:
     """The chain of what belongs to no run."""
     return open_run(ids.SYSTEM_RUN)
 

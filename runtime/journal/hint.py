@@ -164,6 +164,11 @@ class NotifyListener:
         self._raw.close()
 
 
+def fits(place: Path) -> bool:
+    """Whether a socket can be bound below a folder: its path has a bound."""
+    return len(os.fsencode(place)) + len("/4194304.ffff.sock") <= LONGEST_PATH
+
+
 def listener(place: Path | None = None) -> Listener | None:
     """An ear for hints, or None where there can be none (the hub then polls the database).
 
@@ -173,7 +178,7 @@ def listener(place: Path | None = None) -> Listener | None:
     if connections[DEFAULT_DB_ALIAS].vendor == "postgresql":
         return NotifyListener()
     place = place or folder()
-    if len(os.fsencode(place)) + len("/4194304.ffff.sock") > LONGEST_PATH:
+    if not fits(place):
         log.warning(
             "The path %s is too long for a socket; pages poll the database instead.",
             place,

@@ -15,7 +15,7 @@ from runtime.core.digests import first_head, link
 from runtime.core.errors import BadInput, NotFound
 from runtime.models import Event, Run, Tombstone
 
-from . import anchors, guards
+from . import anchors, guards, read
 from .rows import COLUMNS
 
 PAGE = 500
@@ -161,8 +161,6 @@ def _parse(number: int, line: str) -> dict[str, Any]:
 
 def export(run: str) -> Iterator[str]:
     """A run's events as NDJSON, each line with the fields of the journal."""
-    from . import read
-
     read.head(run)
     for row in read.every(run):
         yield canonical.text(row.document()) + "\n"

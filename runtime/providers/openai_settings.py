@@ -40,10 +40,15 @@ def read(model: str, env: Mapping[str, str]) -> OpenAISettings:
     if len(model) > MAX_MODEL or not model.isprintable():
         raise BadInput(
             f"A model's name is printable and at most {MAX_MODEL} characters long.",
+            remedy="Give the name that the server lists, as openai:MODEL.",
             field="provider",
         )
     if not key.isascii() or not key.isprintable():
-        raise BadInput("OPENAI_API_KEY holds characters that no key has.", field="OPENAI_API_KEY")
+        raise BadInput(
+            "OPENAI_API_KEY holds characters that no key has.",
+            remedy="Set it to the key alone, without blanks or quotes.",
+            field="OPENAI_API_KEY",
+        )
     return OpenAISettings(model, _base_url(base_url or CLOUD), key, _mode(env))
 
 

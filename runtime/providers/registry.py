@@ -41,7 +41,11 @@ def load(spec: str, *, script: bytes | None = None, env: Mapping[str, str]) -> P
         )
     if scheme == "scripted":
         if script is None:
-            raise BadInput(f"The script of {spec[:100]!r} is missing.", field="provider")
+            raise BadInput(
+                f"The script of {spec[:100]!r} is missing.",
+                remedy="Submit it from the command line: --provider scripted:FILE.",
+                field="provider",
+            )
         return ScriptedProvider(spec, script)
     if scheme == "openai":
         settings = openai_settings.read(name, env)

@@ -52,6 +52,7 @@ def parse(data: bytes) -> tuple[Line, ...]:
     if len(data) > MAX_SCRIPT:
         raise BadInput(
             f"The script has {len(data)} bytes; at most {MAX_SCRIPT} are read.",
+            remedy="Give a shorter one.",
             field="provider",
         )
     try:

@@ -34,22 +34,33 @@ def status(run_id: str) -> dict[str, Any]:
 def summaries(limit: int = MAX_LISTED) -> list[dict[str, Any]]:
     """The newest runs, each as `status` gives it."""
     runs = Run.objects.exclude(pk="system").order_by("-created_at", "-id")[:limit]
-    return [_document(run) for run in runs]
+    return _documents(list(runs))
 
 
 def _document(run: Run) -> dict[str, Any]:
-    tasks = Task.objects.filter(run=run).order_by("id")
-    pending = Approval.objects.filter(run=run, state=Approval.State.PENDING).order_by("id")
-    return {
-        "run": run.pk,
-        "state": run.state,
-        "reason": run.reason,
-        "tasks": [
-            {"task": task.pk, "kind": task.kind, "state": task.state, "attempt": task.attempt}
-            for task in tasks
-        ],
-        "approvals": list(pending.values_list("pk", flat=True)),
-    }
+    return _documents([run])[0]
+
+
+def _documents(runs: list[Run]) -> list[dict[str, Any]]:
+    """The state of each run, its tasks and its open questions, in two queries for all."""
+    tasks: dict[str, list[dict[str, Any]]] = {run.pk: [] for run in runs}
+    for task in Task.objects.filter(run__in=list(tasks)).order_by("id"):
+        facts = {"task": task.pk, "kind": task.kind, "state": task.state, "attempt": task.attempt}
+        tasks[task.run_id].append(facts)
+    pending: dict[str, list[str]] = {run.pk: [] for run in runs}
+    open_ones = Approval.objects.filter(run__in=list(tasks), state=Approval.State.PENDING)
+    for approval, run_id in open_ones.order_by("id").values_list("pk", "run_id"):
+        pending[run_id].append(approval)
+    return [
+        {
+            "run": run.pk,
+            "state": run.state,
+            "reason": run.reason,
+            "tasks": tasks[run.pk],
+            "approvals": pending[run.pk],
+        }
+        for run in runs
+    ]
 
 
 def space_of(run: Run) -> RunSpace:

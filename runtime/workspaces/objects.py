@@ -22,7 +22,6 @@ from runtime.core.errors import Unavailable
 
 from .paths import written
 
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 AUTHOR = "m31a <m31a@localhost>"
 DIRECTORY = 0o040000
 Change = tuple[str, bytes | None, int]
