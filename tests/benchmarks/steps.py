@@ -10,6 +10,7 @@ second one. Prints rows `{name, value, bound, ratio, ok}` as JSON; times are mil
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import sqlite3
@@ -122,7 +123,7 @@ def main() -> int:
 
 def judge(began: list[float], floors: list[float]) -> list[dict[str, object]]:
     """The three rows. Steps are paired by cycles of four, so that each has the same mix."""
-    steps = [(b - a) * 1000 for a, b in zip(began, began[1:], strict=False)]
+    steps = [(b - a) * 1000 for a, b in itertools.pairwise(began)]
     cycles = [sum(steps[n : n + 4]) / 4 for n in range(0, len(steps) - 3, 4)]
     pairs = [sum(floors[n : n + 2]) / 2 for n in range(0, len(floors) - 1, 2)]
     median, base = statistics.median(cycles), statistics.median(pairs)
