@@ -57,7 +57,7 @@ def drive(
         _let_go(claim)
     except OperationalError:
         raise
-    except (Unavailable, ProviderError, BadInput) as error:
+    except (Unavailable, Refused, ProviderError, BadInput) as error:
         _end(claim, _reason(error), str(error))
     except Exception as error:
         log.exception("task %s failed inside the runtime", claim.task)
@@ -70,7 +70,7 @@ def drive(
 def _reason(error: M31AError) -> str:
     if isinstance(error, ProviderError):
         return f"provider_{error.kind}"
-    return "unavailable" if isinstance(error, Unavailable) else "bad_settings"
+    return "unavailable" if isinstance(error, (Unavailable, Refused)) else "bad_settings"
 
 
 def _end(claim: Claim, reason: str, detail: str) -> None:

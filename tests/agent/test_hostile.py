@@ -10,7 +10,7 @@ from django.conf import settings
 from runtime.core.errors import BadInput
 from runtime.models import Workspace
 from tests.agent.scenes import seen, space, tool, tree, write
-from tests.kit import EDIT, FINISH, VERIFY, play, repository, workspace
+from tests.kit import EDIT, FINISH, VERIFY, git, play, repository, workspace
 
 
 def test_file_names_that_are_no_text_do_not_end_the_run(cast):
@@ -94,3 +94,14 @@ def test_the_data_folder_is_no_workspace_and_no_environment(cast, place):
     with pytest.raises(BadInput, match="data folder"):
         workspace(cast.alice, repository(), env=[str((data / place).resolve())])
     assert not Workspace.objects.exists()
+
+
+def test_a_repository_that_cannot_be_checked_out_ends_the_run_and_says_why(cast):
+    root = repository()
+    blob = git(root, "rev-parse", "HEAD:notes.txt")
+    git(root, "update-index", "--add", "--cacheinfo", f"100644,{blob},{'n' * 300}")
+    git(root, "commit", "-q", "-m", "a name that no file system takes")
+    workspace(cast.alice, root)
+    told = play(cast.alice, [EDIT, VERIFY, FINISH])
+    assert (told.state, told.reason) == ("failed", "unavailable")
+    assert "nnn" in told.last("task.failed")["detail"]
