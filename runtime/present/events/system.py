@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils.html import format_html
 
-from runtime.present import html, text
+from runtime.present import html, text, units
 
 from .view import Facts, Renderer, View
 
@@ -43,7 +43,15 @@ def _policy(facts: Facts) -> View:
     return View(title, "shield", "plain")
 
 
+def _anchor(facts: Facts) -> View:
+    heads = facts.items("heads")
+    what = units.count(len(heads), "chain") if heads else "many chains"
+    title = format_html("an anchor vouches for where {} stood", what)
+    return View(title, "seal", "idle", "quiet")
+
+
 RENDERERS: dict[str, Renderer] = {
+    "anchor.made": _anchor,
     "policy.loaded": _policy,
     "person.added": _person,
     "link.made": _link,
