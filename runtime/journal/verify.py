@@ -10,10 +10,11 @@ from typing import Any
 
 from django.db import connection
 
+from runtime import blobs
 from runtime.core import canonical
 from runtime.core.digests import first_head, link
-from runtime.core.errors import BadInput, NotFound
-from runtime.models import Event, Run, Tombstone
+from runtime.core.errors import BadInput, NotFound, Unavailable
+from runtime.models import Artifact, Event, Run, Tombstone
 
 from . import anchors, guards, read
 from .rows import COLUMNS
@@ -86,10 +87,22 @@ def verify(run: str) -> dict[str, Any]:
             "`m31a replay RUN --rebuild` makes it anew",
         )
     result = chain.result()
+    if result["ok"] and (damage := _damaged(run)):
+        result |= {"ok": False, "reason": damage}
     if absent := guards.missing(connection):
         note = f"triggers are missing: {', '.join(absent)}; `m31a up` puts them back"
         result["reason"] = f"{result['reason']}; {note}" if result["reason"] else note
     return result
+
+
+def _damaged(run: str) -> str:
+    """The first stored artifact of the run whose bytes are not what its name says."""
+    for digest in Artifact.objects.filter(run=run).values_list("sha256", flat=True).distinct():
+        try:
+            blobs.get(digest)
+        except Unavailable as error:
+            return str(error)
+    return ""
 
 
 def verify_events(run: str) -> dict[str, Any]:

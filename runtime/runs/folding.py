@@ -302,6 +302,7 @@ _RULES: dict[str, Callable[[Projections, EventRow], None]] = {
     "run.failed": _ended("failed"),
     "run.cancelled": _ended("cancelled"),
     "task.ready": _ready,
+    "task.demoted": _moves("blocked"),
     "task.claimed": _claimed,
     "task.released": _moves("ready", fresh_attempt=False),
     "task.waiting": _moves("waiting", fresh_attempt=False),

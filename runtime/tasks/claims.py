@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
+from itertools import chain
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from runtime import faults
 from runtime.core.errors import NotFound
 from runtime.journal.book import Book, open_run
 from runtime.journal.chain import By
-from runtime.journal.kinds import TaskClaimed
+from runtime.journal.kinds import TaskClaimed, TaskDemoted
 from runtime.journal.retrying import retrying
 from runtime.models import Dependency, Task
 
 from . import incarnation
+from .moves import move
 
 CANDIDATES = 20
+"""Ready tasks that are read at once."""
+MAX_CANDIDATES = 1000
 """Ready tasks that one look considers; the rest wait for the next look."""
 
 
@@ -53,14 +58,21 @@ def claim(owner: str, prefer: str | None = None, run: str | None = None) -> Clai
     if run is not None:
         ready = ready.filter(run=run)
     order = ready.order_by(F("priority").desc(), "available_at", "id")
-    candidates = list(order.values_list("id", "run_id")[:CANDIDATES])
-    if prefer is not None:
-        candidates.sort(key=lambda pair: pair[0] != prefer)
-    for task_id, run_id in candidates:
+    preferred = ready.filter(pk=prefer).values_list("id", "run_id") if prefer else ()
+    for task_id, run_id in chain(preferred, _pages(order)):
         taken = _take(task_id, run_id, owner)
         if taken is not None:
             return taken
     return None
+
+
+def _pages(order: QuerySet[Task]) -> Iterator[tuple[str, str]]:
+    """Candidates in order, read in pages: mostly the first one is taken."""
+    for start in range(0, MAX_CANDIDATES, CANDIDATES):
+        page = list(order.values_list("id", "run_id")[start : start + CANDIDATES])
+        yield from page
+        if len(page) < CANDIDATES:
+            return
 
 
 @retrying
@@ -72,7 +84,11 @@ def _take(task_id: str, run_id: str, owner: str) -> Claim | None:
                 .filter(pk=task_id, state="ready", available_at__lte=Now())
                 .first()
             )
-            if task is None or _unmet(task):
+            if task is None:
+                return None
+            if _unmet(task):
+                # Ready although something that it needs has not ended so: it waits again.
+                move(book, task, "blocked", TaskDemoted())
                 return None
             faults.hit("claim.after_select")
             return _write(book, task, owner)

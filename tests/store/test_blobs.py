@@ -12,7 +12,9 @@ from django.conf import settings
 
 from runtime import artifacts, blobs
 from runtime.core.errors import BadInput, NotFound
+from runtime.journal import verify
 from runtime.models import Artifact
+from tests.kit import FINISH, play, workspace
 from tests.store.store_kit import a_run
 
 
@@ -127,3 +129,14 @@ def test_processes_that_store_the_same_bytes_at_once_agree():
     for digest in {one for some in results for one in some}:
         blobs.get(digest)
     assert not [path for path in _files() if path.name.startswith(".new-")]
+
+
+def test_C3_a_changed_artifact_is_reported_by_audit_verify(cast):
+    workspace(cast.alice)
+    told = play(cast.alice, [{"kind": "create_artifact", "name": "n", "content": "kept"}, FINISH])
+    (fact,) = told.of("action.completed")[0]["artifacts"]
+    path = blobs.path(fact["sha256"])
+    path.chmod(0o600)
+    path.write_bytes(b"other")
+    found = verify.verify(told.run.pk)
+    assert not found["ok"] and fact["sha256"] in found["reason"]

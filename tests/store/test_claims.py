@@ -133,6 +133,8 @@ def test_a_task_whose_dependency_is_unmet_is_not_claimed():
     # Even where something made it ready behind the table's back.
     Task.objects.filter(pk=ids["b"]).update(state="ready")
     assert tasks.claim(here()) is None
+    assert state(ids["b"]) == "blocked"
+    assert [e.type for e in read.every(run.pk)][-1] == "task.demoted"
 
 
 def test_a_child_becomes_ready_once_in_the_transaction_of_its_last_parent():

@@ -41,6 +41,7 @@ from .run_succeeded import RunSucceeded
 from .task_cancelled import TaskCancelled
 from .task_cancelling import TaskCancelling
 from .task_claimed import TaskClaimed
+from .task_demoted import TaskDemoted
 from .task_failed import TaskFailed
 from .task_lease_expired import TaskLeaseExpired
 from .task_ready import TaskReady
@@ -90,6 +91,7 @@ __all__ = [
     "TaskCancelled",
     "TaskCancelling",
     "TaskClaimed",
+    "TaskDemoted",
     "TaskFailed",
     "TaskLeaseExpired",
     "TaskReady",
