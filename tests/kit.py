@@ -18,7 +18,15 @@ from runtime.models import Approval, Run, User, Workspace
 from runtime.people import service
 from runtime.worker import inline
 
-GIT = ("git", "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
+GIT = (
+    "git",
+    "-c",
+    "user.name=Test",
+    "-c",
+    "user.email=test@localhost",
+    "-c",
+    "commit.gpgsign=false",
+)
 
 
 class Cast:
@@ -77,7 +85,11 @@ def with_remote(root: Path) -> Path:
 
 
 def workspace(
-    by: User, root: Path | None = None, name: str = "work", verify: tuple[str, ...] = ("true",), **more: Any
+    by: User,
+    root: Path | None = None,
+    name: str = "work",
+    verify: tuple[str, ...] = ("true",),
+    **more: Any,
 ) -> Workspace:
     """Register a directory (default: a new repository)."""
     return runs.register_workspace(name, str(root or repository()), by=by, verify=verify, **more)

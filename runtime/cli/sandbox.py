@@ -22,9 +22,7 @@ from . import output
 class Runner(Protocol):
     """Something that runs one command."""
 
-    def run(
-        self, authorised: Authorised[Command], *, timeout: float | None = None
-    ) -> Result: ...
+    def run(self, authorised: Authorised[Command], *, timeout: float | None = None) -> Result: ...
 
 
 def add(commands: Any) -> None:
@@ -60,7 +58,7 @@ def _run(call: Any) -> int:
             else Exec(options.argv[0], tuple(options.argv[1:]))
         )
         result = runner.run(by_operator(command, "sandbox run"), timeout=options.timeout)
-        output.document(_document(result))
+        output.document(result.report())
     return 0
 
 
@@ -120,29 +118,8 @@ def _answer(runner: Runner, line: str) -> dict[str, Any]:
         timeout = wish.get("timeout")
         _check_timeout(timeout)
         command = Exec(argv[0], tuple(argv[1:]))
-        return _document(runner.run(by_operator(command, "sandbox run"), timeout=timeout))
+        return runner.run(by_operator(command, "sandbox run"), timeout=timeout).report()
     except (ValueError, TypeError, KeyError, AttributeError):
         return {"error": 'a line is {"argv": [TEXT, …], "timeout": SECONDS}'}
     except M31AError as error:
         return {"error": str(error)}
-
-
-def _document(result: Result) -> dict[str, Any]:
-    return {
-        "status": result.status,
-        "signal": result.signal,
-        "timed_out": result.timed_out,
-        "limit": result.limit,
-        "stdout": _text(result, "stdout"),
-        "stderr": _text(result, "stderr"),
-        "stdout_bytes": result.stdout_bytes,
-        "stderr_bytes": result.stderr_bytes,
-        "truncated": result.truncated,
-        "duration_ms": result.duration_ms,
-        "failure": result.failure,
-        "sandbox": result.attestation,
-    }
-
-
-def _text(result: Result, stream: str) -> str:
-    return result.text(stream)

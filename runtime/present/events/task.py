@@ -64,6 +64,7 @@ RENDERERS: dict[str, Renderer] = {
     "task.cancelled": _quiet("the task was cancelled", icon="stop"),
     "task.succeeded": _succeeded,
     "task.failed": _failed,
+    "task.demoted": _quiet("the task waits again: one that it needs has not ended well"),
     "task.skipped": _quiet("the task was skipped: one that it needs failed", icon="skip"),
     "task.retried": _quiet("the task starts again", icon="retry"),
 }
