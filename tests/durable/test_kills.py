@@ -31,7 +31,6 @@ class Kill(NamedTuple):
 KILLS = [
     Kill("hand_over", "submit.before_commit=kill", lost=0),
     Kill("hand_over", "submit.after_commit=kill", lost=0),
-    Kill("hand_over", "wake.before_send=kill", lost=0),
     Kill("hand_over", "blob.before_fsync=kill", lost=0),
     Kill("work", "claim.after_select=kill", lost=0),
     Kill("work", "claim.before_commit=kill", lost=0),
@@ -48,7 +47,6 @@ KILLS = [
     Kill("work", "step.before_commit=kill@1"),
     Kill("work", "step.before_commit=kill@2"),
     Kill("work", "step.before_commit=kill@4", unknown=1),
-    Kill("work", "step.after_commit=kill@1"),
     Kill("work", "step.after_commit=kill@3", unknown=1, ledger=(ASKED,)),
     Kill("work", "step.after_commit=kill@4"),
     Kill("work", "suspend.before_commit=kill"),
@@ -57,9 +55,7 @@ KILLS = [
     Kill("decide", "decide.after_commit=kill", lost=0),
     Kill("decide", "wake.before_send=kill", lost=0),
     # The approved command, then the verification, then the delivery.
-    Kill("rest", "claim.after_commit=kill"),
     Kill("rest", "consume.after_commit=kill", unknown=1, ledger=(FREE,)),
-    Kill("rest", "step.before_effect=kill@1", unknown=1, ledger=(FREE,)),
     Kill("rest", "step.after_effect=kill@1", unknown=1),
     Kill("rest", "step.after_effect=kill@2", unknown=1),
     Kill("rest", "blob.before_fsync=kill"),

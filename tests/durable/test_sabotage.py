@@ -139,7 +139,7 @@ CASES: list[tuple[Act, Sabotage, str]] = [
     ),
     (
         a_child_is_claimed_before_its_parent_ended,
-        lambda p: without(p, claims, "_take", " or _unmet(task)", ""),
+        lambda p: without(p, claims, "_take", "if _unmet(task):", "if False:"),
         "claimed before its needs",
     ),
     (
