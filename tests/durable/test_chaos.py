@@ -50,9 +50,9 @@ class Chaos:
 
     def _plan(self) -> str:
         what = self.chance.random()
-        if what < 0.3:
+        if what < 0.2:
             return ""
-        action, points = ("kill", KILLED) if what < 0.65 else ("stop", FROZEN)
+        action, points = ("kill", KILLED) if what < 0.5 else ("stop", FROZEN)
         return f"{self.chance.choice(points)}={action}@{self.chance.randint(1, 4)}"
 
     def _start(self) -> None:
@@ -97,7 +97,7 @@ class Chaos:
                 awake = [pid for pid, wakes in self.workers.items() if not wakes]
                 if awake:
                     os.kill(self.chance.choice(awake), signal.SIGKILL)
-                next_kill = time.monotonic() + self.chance.uniform(0.5, 2.5)
+                next_kill = time.monotonic() + self.chance.uniform(1.5, 4)
             time.sleep(0.05)
 
     def end(self) -> None:
