@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.approvals import Card, Question
-from runtime.core.actions import ReplaceText, WriteFile, parse
+from runtime.core.actions import Finish, ReplaceText, WriteFile, parse
 from runtime.core.errors import Refused
 from runtime.policy import Decision, Verdict
+from runtime.policy.verdict import CHANGES_VERIFICATION
 from runtime.secrets import redactor
-from runtime.workspaces.diffs import of_edit
+from runtime.workspaces.diffs import MAX_DIFF, of_edit
 
 from .session import Session
 
 MAX_RULE = 160
 """Characters of a rule's name that are kept; a module's name may be part of it."""
-CHANGES_VERIFICATION = "changes what the verification runs: "
-"""How the gate begins the effect that names such a file."""
+MAX_SHOWN = 20
+"""Files whose change a card of a delivery shows."""
 _VERBS = {
     "run_tool": "run",
     "run_shell": "run a shell script",
@@ -24,6 +25,7 @@ _VERBS = {
     "git_commit": "commit",
     "replace_text": "edit",
     "write_file": "write",
+    "finish": "deliver",
 }
 
 
@@ -69,12 +71,17 @@ def ask_human(session: Session, action_id: str, text: str, verdict_key: str) -> 
 
 def _card(session: Session, kind: str, body: dict[str, Any], verdict: Verdict) -> Card:
     payload = verdict.as_payload()
+    watched = [
+        effect.removeprefix(CHANGES_VERIFICATION)
+        for effect in verdict.effects
+        if effect.startswith(CHANGES_VERIFICATION)
+    ]
     shown = redactor().value(body)
     verb = _VERBS.get(kind, kind)
     return Card(
         sentence=f"{session.task.role} wants to {verb} {_what(kind, shown)}".strip(),
         action=shown,
-        diff=_diff(session, body),
+        diff=_diff(session, body, watched),
         reason=verdict.reason,
         rule=verdict.rule,
         stages=[
@@ -89,11 +96,7 @@ def _card(session: Session, kind: str, body: dict[str, Any], verdict: Verdict) -
         mode=session.run.mode,
         role=session.task.role,
         tree=session.state.tree,
-        verification_inputs=[
-            effect.removeprefix(CHANGES_VERIFICATION)
-            for effect in verdict.effects
-            if effect.startswith(CHANGES_VERIFICATION)
-        ],
+        verification_inputs=watched,
     )
 
 
@@ -106,8 +109,11 @@ def _what(kind: str, body: dict[str, Any]) -> str:
     return str(body.get("path") or body.get("message") or "")
 
 
-def _diff(session: Session, body: dict[str, Any]) -> str:
+def _diff(session: Session, body: dict[str, Any], watched: list[str]) -> str:
+    """What an edit changes; of a delivery what it changes of the verification's own files."""
     action = parse(body)
+    if isinstance(action, Finish):
+        return _change_of(session, watched)
     if not isinstance(action, (ReplaceText, WriteFile)):
         return ""
     try:
@@ -115,6 +121,18 @@ def _diff(session: Session, body: dict[str, Any]) -> str:
     except Refused as error:
         return f"(this edit cannot be made now: {error})"
     return of_edit(edit)
+
+
+def _change_of(session: Session, paths: list[str]) -> str:
+    state = session.state
+    patches = [session.space.diff(state.base_tree, state.tree, path) for path in paths[:MAX_SHOWN]]
+    text = "".join(patches)
+    if len(paths) > MAX_SHOWN:
+        text += f"({len(paths) - MAX_SHOWN} more files; the run's page has the whole difference)\n"
+    if len(text) > MAX_DIFF:
+        cut = len(text) - MAX_DIFF
+        text = f"{text[:MAX_DIFF]}\n({cut} more characters; the run's page has them)\n"
+    return text
 
 
 def _sandbox(session: Session, kind: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from runtime.providers import ProviderError
 from runtime.secrets import redactor
 from runtime.tasks import Claim
 
-from . import delivering, endings, machine, proposing, recovering, verifying
+from . import delivering, endings, inputs, machine, proposing, recovering, verifying
 from .cards import ask_human
 from .executing import execute
 from .outcome import Outcome
@@ -183,7 +183,8 @@ def _finish(session: Session, pending: Pending, action: Finish) -> bool:
     rows = artifact_rows(session, pending.action, delivery.kept)
     if delivery.refusal:
         refusal = delivering.refused(pending, delivery)
-        session.append([refusal, *delivery.events], rows=rows)
+        events = [refusal, *delivery.events]
+        session.append([*events, *inputs.marks(session.state, events)], rows=rows)
         proposing.forget_raw(pending)
         return True
     done = ActionCompleted(
@@ -210,6 +211,7 @@ def _complete(session: Session, pending: Pending, outcome: Outcome) -> None:
         artifacts=[fact.payload() for fact in outcome.artifacts],
     )
     events = [event, *outcome.events]
+    events += inputs.marks(session.state, events)
     rows = artifact_rows(session, pending.action, outcome.artifacts)
     if outcome.trace is not None:
         rows.append(trace_row(session, pending.action, outcome.trace, 0))

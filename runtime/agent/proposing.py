@@ -28,7 +28,7 @@ from runtime.policy import ApprovalFact, Decision, Verdict
 from runtime.providers import Answer, ProviderError
 from runtime.secrets import redactor, seal
 
-from . import projections
+from . import inputs, projections
 from .cards import MAX_RULE, question_for
 from .endings import acknowledge_cancel, fail
 from .preparing import prepare_start
@@ -146,7 +146,7 @@ def _judge(
     kind = str(body["kind"])
     action_id = f"{session.task.pk}.{spoken.step}"
     proposed, sealed = _redacted(session, action_id, kind, spoken.step, body)
-    verdict = decide(session.subject, body, tree=session.state.tree, now=now())
+    verdict = decide(inputs.judged(session, body), body, tree=session.state.tree, now=now())
     decided = _decided(action_id, kind, verdict)
     events: list[Payload] = [spoken, proposed, decided]
     counted = _counted(session, answer)
@@ -244,7 +244,8 @@ def _judge_again(session: Session, pending: Pending, raw: dict[str, Any]) -> Pen
             decision=Decision(approval.decision),
             by=str(approval.decided_by),
         )
-    verdict = decide(session.subject, raw, tree=session.state.tree, now=now(), approval=fact)
+    subject = inputs.judged(session, raw)
+    verdict = decide(subject, raw, tree=session.state.tree, now=now(), approval=fact)
     decided = _decided(pending.action, pending.kind, verdict)
     row = projections.decision_row(session, decided, 0)
     if verdict.decision == Decision.DENY:

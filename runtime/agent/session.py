@@ -45,6 +45,7 @@ WHOLE = frozenset(
         "approval.denied",
         "action.started",
         "checkpoint.created",
+        "verification.inputs_changed",
     }
 )
 """Events whose moved-out fields the fold needs."""

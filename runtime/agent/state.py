@@ -65,6 +65,8 @@ class State:
     edit_open: bool = False
     verified_tree: str = ""
     left_out: frozenset[str] = frozenset()
+    inputs_changed: frozenset[str] = frozenset()
+    """Files that the verification runs, and that were changed at some time."""
     pending: Pending | None = None
     said: Bulk = ""
     turns: tuple[Turn, ...] = ()
@@ -230,6 +232,10 @@ def _failed_verification(state: State, p: dict[str, Any], task: str) -> State:
     return replace(state, left_out=state.left_out | frozenset(left_out))
 
 
+def _inputs_changed(state: State, p: dict[str, Any], task: str) -> State:
+    return replace(state, inputs_changed=state.inputs_changed | frozenset(p["paths"]))
+
+
 def _lease_expired(state: State, p: dict[str, Any], task: str) -> State:
     return replace(state, lost=True)
 
@@ -263,6 +269,7 @@ _RULES: dict[str, Any] = {
     "checkpoint.created": _checkpoint,
     "verification.passed": _passed,
     "verification.failed": _failed_verification,
+    "verification.inputs_changed": _inputs_changed,
     "task.lease_expired": _lease_expired,
     "worktree.restored": _restored,
     "task.retried": _retried,

@@ -14,6 +14,7 @@ from runtime.sandbox import Cage
 from runtime.secrets import redactor
 
 from .commands import KEEP, standing, stopped, unknown
+from .inputs import marks
 from .keeping import keep_output
 from .outcome import Outcome, bounded
 from .session import Session
@@ -51,7 +52,7 @@ def verify(session: Session, pending: Pending) -> Outcome:
     """
     session.space.check_nested()
     if before := take_if_touched(session, pending.action):
-        session.append([before])
+        session.append([before, *marks(session.state, [before])])
     tree = session.state.tree
     session.space.renew_links()
     evidence = run_all(session, session.cage)

@@ -41,6 +41,8 @@ class Subject:
     look: Look
     which: Which
     verification_inputs: tuple[str, ...] = ()
+    changed_inputs: tuple[str, ...] = ()
+    """Of these files, the ones that a `finish` would deliver changed."""
     home: str = AGENT_HOME
     repository_runs: tuple[str, ...] = ()
     """Settings of the repository's own git configuration that run programs, where git would
@@ -87,6 +89,7 @@ def decide(
         which=subject.which,
         remotes=subject.remotes,
         verification_inputs=subject.verification_inputs,
+        changed_inputs=subject.changed_inputs,
         grants=live,
         approval=approval,
         tree=tree,

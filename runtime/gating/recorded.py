@@ -19,6 +19,7 @@ from runtime.journal.rows import COLUMNS, EventRow, from_columns
 from runtime.models import Event, PolicyDecision, Run, SealedBytes, Task
 from runtime.policy import Decision, Facts, GrantFact, Verdict, Which, worst
 from runtime.policy.language import Book
+from runtime.policy.verdict import CHANGES_VERIFICATION
 from runtime.secrets import open_sealed
 
 from .context import Subject, decide
@@ -59,6 +60,18 @@ class Recorded:
         """The programs' files as they were then."""
         found = {name: file or None for name, file in self.given["programs"]}
         return found.get
+
+    @property
+    def changed_inputs(self) -> tuple[str, ...]:
+        """What a `finish` would have delivered of the verification's own files."""
+        if self.kind != "finish":
+            return ()
+        named = (str(effect) for effect in self.given["effects"])
+        return tuple(
+            effect.removeprefix(CHANGES_VERIFICATION)
+            for effect in named
+            if effect.startswith(CHANGES_VERIFICATION)
+        )
 
     def grants(self) -> tuple[GrantFact, ...]:
         """The remembered answer that decided then, if one did."""
@@ -163,6 +176,7 @@ def again(
         write_paths=tuple(task.write_paths),
         look=recorded.look,
         which=recorded.which,
+        changed_inputs=recorded.changed_inputs,
         user=task.run.submitted_by,
     )
     return decide(

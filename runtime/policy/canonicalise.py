@@ -89,6 +89,12 @@ def _file_part(action: actions.Action, context: Context, lens: Lens) -> Part:
     if isinstance(action, actions.GitPush):
         push_target(action.remote, (action.ref,) if action.ref else (), found)
         found.remark(Decision.ASK, "git push", "git push sends the run's work to others")
+    delivers = isinstance(action, actions.Finish) and bool(context.changed_inputs)
+    if delivers:
+        some = ", ".join(context.changed_inputs[:5])
+        more = " and more" if len(context.changed_inputs) > 5 else ""
+        reason = f"what the verification runs has been changed: {some}{more}"
+        found.remark(Decision.ASK, "verification_inputs_changed", reason)
     reader = CommandReader(context, lens, kind)
     reader.judge_remotes(found)
     capability = _CAPABILITY.get(kind, "edit" if action.edits else "read")
@@ -98,6 +104,7 @@ def _file_part(action: actions.Action, context: Context, lens: Lens) -> Part:
         remarks=tuple(found.remarks),
         mutation=not action.reads_only,
         network=found.network,
+        delivers=delivers,
         capability=capability,
         hosts=reader.hosts((), found),
     )

@@ -65,7 +65,8 @@ class Context:
 
     `root`: where the worktree is seen. `write_paths`: patterns of what the task may change,
     () for everything inside. `allowed`: program names. `remotes`: name to address, as recorded
-    with the workspace. `verification_inputs`: patterns of what the verification runs.
+    with the workspace. `verification_inputs`: patterns of what the verification runs;
+    `changed_inputs`: files of these that a `finish` would deliver changed.
     `repository_runs`: settings of the repository's own git configuration that run programs,
     where git would obey them. `moment`: when, with its zone, for rules about time; None: nobody
     knows. `audit`: what the caller does with the verdict: journal it before
@@ -80,6 +81,7 @@ class Context:
     which: Which
     remotes: Mapping[str, str] = field(default_factory=dict)
     verification_inputs: tuple[str, ...] = ()
+    changed_inputs: tuple[str, ...] = ()
     grants: tuple[GrantFact, ...] = ()
     approval: ApprovalFact | None = None
     tree: str = ""

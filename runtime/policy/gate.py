@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runtime.core import clock
-from runtime.core.actions import Action
+from runtime.core.actions import Action, Finish
 
 from . import hashing
 from .case import NOTHING, Case, Finding
@@ -16,7 +16,7 @@ from .patterns import covers
 from .places import Lens
 from .reading import CHANGES, Verb
 from .stages import STAGES, Stage
-from .verdict import Risk, StageResult, Verdict
+from .verdict import CHANGES_VERIFICATION, Risk, StageResult, Verdict
 
 
 def gate(
@@ -119,6 +119,8 @@ def _effects(case: Case) -> tuple[str, ...]:
     if case.reading is None:
         return ()
     effects: list[str] = []
+    if isinstance(case.subject, Finish):
+        effects += [f"{CHANGES_VERIFICATION}{path}" for path in case.context.changed_inputs]
     for part in case.reading.parts:
         if part.program and part.tool != "network":
             effects.append(f"runs {part.program}")
@@ -127,7 +129,7 @@ def _effects(case: Case) -> tuple[str, ...]:
             if place.touch.verb in CHANGES:
                 effects.append(f"{place.touch.verb} {where}")
                 if _verifies(case.context, place.relative):
-                    effects.append(f"changes what the verification runs: {where}")
+                    effects.append(f"{CHANGES_VERIFICATION}{where}")
             elif not place.inside:
                 effects.append(f"{place.touch.verb} {where}")
         if part.network:

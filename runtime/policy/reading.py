@@ -69,7 +69,8 @@ class Part:
     """One simple command, or one operation on files. `program` is "" for the latter.
 
     `capability` is what a role needs for it; `network` says that it talks to the outside,
-    `hosts` which hosts it names, as far as that can be read.
+    `hosts` which hosts it names, as far as that can be read. `delivers`: it hands over work
+    whose own proof was changed.
     """
 
     tool: str
@@ -80,6 +81,7 @@ class Part:
     remarks: tuple[Remark, ...] = ()
     mutation: bool = True
     network: bool = False
+    delivers: bool = False
     capability: str = "run"
     resolved: str | None = None
     hosts: tuple[str, ...] = ()
@@ -87,7 +89,7 @@ class Part:
     @property
     def contained(self) -> bool:
         """Whether its known effects stay in the worktree, without network."""
-        return not self.network and all(
+        return not self.network and not self.delivers and all(
             place.inside or place.touch.verb in (Verb.READ, Verb.LIST) for place in self.places
         )
 

@@ -167,7 +167,8 @@ def grants(case: Case) -> Finding:
             reason = f"granted by {grant.by} for the {grant.scope} ({grant.id})"
             return Finding(Decision.ALLOW, grant.id, reason, "grant", lifted)
     if case.request.mode in ("plan", "unattended"):
-        reason = f"nobody answers questions in a run of mode {case.request.mode}"
+        asked = case.decisive()[1].reason
+        reason = f"nobody answers questions in a run of mode {case.request.mode}: {asked}"
         return Finding(Decision.DENY, f"mode {case.request.mode}", reason, "mode")
     return NOTHING
 

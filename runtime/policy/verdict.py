@@ -28,6 +28,8 @@ STAGE_NAMES = (
     "grants",
     "audit",
 )
+CHANGES_VERIFICATION = "changes what the verification runs: "
+"""How the effect begins that names such a file."""
 _MAX_SHOWN = 400
 _MAX_LISTED = 24
 

@@ -1,7 +1,7 @@
 """What people do with runs: submit, cancel, retry, read. Each wish is one call from every door."""
 
 from .cancelling import cancel
-from .reading import diff, report, status, summaries
+from .reading import diff, inputs_changed, report, status, summaries
 from .registering import register_workspace
 from .retrying import retry
 from .submitting import Submission, Submitted, submit
@@ -11,6 +11,7 @@ __all__ = [
     "Submitted",
     "cancel",
     "diff",
+    "inputs_changed",
     "register_workspace",
     "report",
     "retry",

@@ -10,7 +10,7 @@ from runtime import blobs
 from runtime.core import canonical
 from runtime.core.errors import NotFound
 from runtime.journal.draft import whole
-from runtime.journal.kinds import REGISTRY
+from runtime.journal.kinds import REGISTRY, VerificationInputsChanged
 from runtime.models import Approval, Artifact, Event, Run, Task
 from runtime.secrets import redactor
 from runtime.workspaces.space import RunSpace
@@ -27,8 +27,9 @@ def get(run_id: str) -> Run:
 
 
 def status(run_id: str) -> dict[str, Any]:
-    """State of a run, its tasks and its open questions."""
-    return _document(get(run_id))
+    """State of a run, its tasks, its open questions, and what proves it that it changed."""
+    run = get(run_id)
+    return {**_document(run), "verification_inputs_changed": inputs_changed(run.pk)}
 
 
 def summaries(limit: int = MAX_LISTED) -> list[dict[str, Any]]:
@@ -61,6 +62,15 @@ def _documents(runs: list[Run]) -> list[dict[str, Any]]:
         }
         for run in runs
     ]
+
+
+def inputs_changed(run_id: str) -> list[str]:
+    """Files that the verification runs, or that steer it, and that the run has changed."""
+    rows = Event.objects.filter(run=run_id, type=VerificationInputsChanged.type)
+    paths: set[str] = set()
+    for payload in rows.values_list("payload", flat=True):
+        paths.update(whole(canonical.decode(payload), VerificationInputsChanged)["paths"])
+    return sorted(paths)
 
 
 def space_of(run: Run) -> RunSpace:
@@ -117,6 +127,7 @@ def report(run_id: str) -> dict[str, Any]:
         "delivery": delivery,
         "report": canonical.decode(blobs.get(delivery["report"])) if delivery else None,
         "verification": evidence,
+        "verification_inputs_changed": inputs_changed(run.pk),
         "decisions": [
             {
                 "approval": approval.pk,

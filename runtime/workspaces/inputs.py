@@ -7,7 +7,9 @@ work depends on it. What a program reads without being told is known for the usu
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 _PYTHON = ("pyproject.toml", "setup.cfg", "tox.ini")
 _READS: dict[str, tuple[str, ...]] = {
@@ -29,19 +31,63 @@ _READS: dict[str, tuple[str, ...]] = {
     "gradlew": ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"),
 }
 """By program or Python module: the names of files that steer it, wherever they lie."""
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+# fmt: off
+_LOOKS = frozenset((
+    "[", "black", "cat", "cksum", "cmp", "compileall", "cp", "cut", "date", "diff", "du", "echo",
+    "egrep", "eslint", "false", "fgrep", "file", "flake8", "git", "grep", "head", "isort", "jq",
+    "ln", "ls", "md5sum", "mkdir", "mv", "mypy", "od", "prettier", "printf", "py_compile",
+    "pycodestyle", "pyflakes", "pylint", "pyright", "rg", "rm", "ruff", "sha1sum", "sha256sum",
+    "sleep", "sort", "stat", "tail", "test", "touch", "tr", "true", "tsc", "uniq", "wc", "xxd",
+))
+# fmt: on
+"""Programs and modules that run none of the files they name."""
 
 
 def verification_inputs(commands: Iterable[Sequence[str]]) -> tuple[str, ...]:
     """Patterns, as the gate's rules write them, of what these commands run or are steered by."""
     found: dict[str, None] = {}
     for argv in commands:
-        before = ""
-        for word in argv:
-            known = _READS.get(posixpath.basename(word), ())
-            found.update((f"**/{name}", None) for name in known)
-            found.update(dict.fromkeys(_module(word) if before == "-m" else _path(word)))
-            before = word
+        for words in [argv, *_inner(argv)]:
+            found.update(dict.fromkeys(_of(words)))
     return tuple(found)
+
+
+def _of(argv: Sequence[str]) -> Iterator[str]:
+    """Patterns of one command. What a reader or a linter looks at is the work, not its proof."""
+    before, looks = "", False
+    for place, word in enumerate(argv):
+        name = posixpath.basename(word)
+        yield from (f"**/{known}" for known in _READS.get(name, ()))
+        looks = looks or (name in _LOOKS and (place == 0 or before == "-m"))
+        if not looks:
+            yield from _module(word) if before == "-m" else _path(word)
+        before = word
+
+
+def _inner(argv: Sequence[str]) -> list[list[str]]:
+    """The simple commands of a shell's script, as far as blanks and signs part them."""
+    if not argv or posixpath.basename(argv[0]) not in _SHELLS:
+        return []
+    scripts = [word for before, word in pairwise(argv) if _script(before)]
+    found: list[list[str]] = [[]]
+    for script in scripts:
+        lexer = shlex.shlex(script, posix=True, punctuation_chars=";&|()\n")
+        lexer.whitespace, lexer.whitespace_split = " \t", True
+        try:
+            for token in lexer:
+                if set(token) <= set(";&|()\n"):
+                    found.append([])
+                else:
+                    found[-1].append(token)
+        except ValueError:
+            found.append(script.split())  # its quotes do not match: the words will do
+    return [words for words in found if words]
+
+
+def _script(option: str) -> bool:
+    """Whether an option of a shell says that its script follows: `-c`, also in a cluster."""
+    return option.startswith("-") and not option.startswith("--") and option.endswith("c")
 
 
 def _path(word: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from runtime.core.errors import BadInput
 from runtime.models import Workspace
-from tests.agent.scenes import seen, space, tool, tree, write
+from tests.agent.scenes import answer, seen, space, tool, tree, write
 from tests.kit import EDIT, FINISH, VERIFY, git, play, repository, workspace
 
 
@@ -39,6 +39,8 @@ def test_a_verification_that_digs_does_not_end_the_run_by_a_mistake_of_ours(cast
     dig = f"import os, sys\nif os.path.exists('dug'): sys.exit()\n{script}"
     steps = [write("check.py", dig), write("dug", "in the worktree only"), VERIFY, FINISH]
     told = play(cast.alice, steps)
+    answer(told, cast.bob)
+    told.work()
     assert told.state == "succeeded", seen(told)
     assert not (tree(told).parent / "fresh").exists()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from runtime.policy.testing import World
@@ -22,22 +24,41 @@ CASES = [
     ("make -C build test", "build/Makefile"),
     ("python3 -m tools.check", "tools/check.py"),
     ("npm test", "package.json"),
+    ("sh -c 'cd lib && pytest -q; ./check'", "lib/conftest.py"),
+    ("sh -ec 'test -f x && ./check'", "check"),
+    ("sh -c 'unmatched \\' ./check", "check"),
 ]
+
+
+def split(command: str) -> list[str]:
+    """A command line as words; one whose quotes do not match at its blanks."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
 
 
 @pytest.mark.parametrize(("command", "path"), CASES)
 def test_A15_a_change_of_what_the_verification_runs_is_named(command: str, path: str) -> None:
-    inputs = verification_inputs([["true"], command.split()])
+    inputs = verification_inputs([["true"], split(command)])
     edit = {"kind": "write_file", "path": path, "content": "x"}
     effects = WORLD.decide(edit, verification_inputs=inputs).effects
     assert f"changes what the verification runs: {path}" in effects
 
 
 @pytest.mark.parametrize(
-    "command", ["pytest -q", "python3 -m unittest", "make test", "/bin/true ..", ""]
+    "command",
+    ["pytest -q", "python3 -m unittest", "make test", "/bin/true ..", ""]
+    + [
+        "grep -q a README.md",
+        "test -f src/a.py",
+        "python3 -m py_compile src/a.py",
+        "ruff check src",
+    ]
+    + ["sh -c 'cat README.md'"],
 )
 def test_ordinary_files_are_not_named(command: str) -> None:
-    inputs = verification_inputs([command.split()])
+    inputs = verification_inputs([split(command)])
     for path in ("src/a.py", "README.md", "docs/q.md"):
         edit = {"kind": "write_file", "path": path, "content": "x"}
         effects = WORLD.decide(edit, verification_inputs=inputs).effects

@@ -51,6 +51,7 @@ from .task_skipped import TaskSkipped
 from .task_succeeded import TaskSucceeded
 from .task_waiting import TaskWaiting
 from .verification_failed import VerificationFailed
+from .verification_inputs_changed import VerificationInputsChanged
 from .verification_passed import VerificationPassed
 from .workspace_registered import WorkspaceRegistered
 from .worktree_restored import WorktreeRestored
@@ -101,6 +102,7 @@ __all__ = [
     "TaskSucceeded",
     "TaskWaiting",
     "VerificationFailed",
+    "VerificationInputsChanged",
     "VerificationPassed",
     "WorkspaceRegistered",
     "WorktreeRestored",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from runtime.present import badges, html, text, units
@@ -66,6 +66,13 @@ def _verified(ok: bool) -> Renderer:
     return render
 
 
+def _inputs_changed(facts: Facts) -> View:
+    paths = [html.code(str(path), 120) for path in facts.items("paths")[:20]]
+    named = format_html_join(", ", "{}", ((path,) for path in paths))
+    title = format_html("<strong>What the verification runs has been changed</strong> {}", named)
+    return View(title, "warn", "ask", "loud")
+
+
 def _checkpoint(facts: Facts) -> View:
     files = facts.items("files")
     title = format_html(
@@ -124,6 +131,7 @@ def _delivered(facts: Facts) -> View:
 RENDERERS: dict[str, Renderer] = {
     "verification.passed": _verified(ok=True),
     "verification.failed": _verified(ok=False),
+    "verification.inputs_changed": _inputs_changed,
     "checkpoint.created": _checkpoint,
     "worktree.restored": _restored,
     "finish.refused": _finish_refused,

@@ -17,6 +17,7 @@ MOST = 200
 PROOF = (
     "verification.passed",
     "verification.failed",
+    "verification.inputs_changed",
     "finish.refused",
     "delivery.completed",
     "action.outcome_unknown",

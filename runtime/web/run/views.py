@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from runtime import runs
 from runtime.journal import read
 from runtime.models import Approval, Run, Task
 from runtime.present import events, text
@@ -19,6 +20,8 @@ from . import tabs
 
 FIRST = 200
 """Events in the first HTML; older ones on demand."""
+INPUTS = 20
+"""Changed files of the verification that are named."""
 
 
 @require_safe
@@ -81,7 +84,9 @@ def _tab(request: HttpRequest, run: Run, tab: str) -> dict[str, Any]:
 def _header(run: Run) -> dict[str, Any]:
     tasks = list(Task.objects.filter(run=run).order_by("id"))
     question = _open_question(run) if run.state not in present.ENDED else None
-    return {"head": present.header(run, tasks, question, timezone.now())}
+    head = present.header(run, tasks, question, timezone.now())
+    head["inputs"] = [text.visible(path) for path in runs.inputs_changed(run.pk)[:INPUTS]]
+    return {"head": head}
 
 
 def _card(request: HttpRequest, run: Run) -> dict[str, Any]:

@@ -1,0 +1,89 @@
+"""A run that changes what proves it: allowed, marked, and seen by a person before delivery."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from runtime import approvals, runs
+from runtime.runs import replay
+from tests.agent.scenes import answer, seen, shell, tree, write
+from tests.kit import EDIT, FINISH, VERIFY, play, workspace
+
+PASSES = "import unittest\n\nclass Test(unittest.TestCase):\n    def test(self):\n        pass\n"
+CHANGE = [write("tests/test_notes.py", PASSES), EDIT, VERIFY, FINISH]
+
+
+def test_A15_the_edit_is_allowed_the_run_marked_and_a_reviewer_sees_it_first(cast):
+    workspace(cast.alice, verify=("python3 -m unittest -q tests.test_notes",))
+    told = play(cast.alice, CHANGE)
+    assert told.of("verification.inputs_changed") == [
+        {"action": f"{told.events[1].task}.1", "paths": ["tests/test_notes.py"]}
+    ]
+    assert runs.status(told.run.pk)["verification_inputs_changed"] == ["tests/test_notes.py"]
+    assert told.state == "waiting" and "delivery.completed" not in told.types
+    assert (told.pending.action_kind, told.pending.decision) == ("finish", "ASK")
+    assert told.pending.rule == "verification_inputs_changed"
+    card = approvals.card(told.pending)
+    assert card["verification_inputs"] == ["tests/test_notes.py"]
+    assert "+class Test" in card["diff"] and "notes.txt" not in card["diff"]
+    answer(told, cast.bob)
+    told.work()
+    assert told.state == "succeeded"
+    report = runs.report(told.run.pk)
+    assert report["verification_inputs_changed"] == ["tests/test_notes.py"]
+    assert report["report"]["verification_inputs_changed"] == ["tests/test_notes.py"]
+    assert replay.check(told.run.pk) == ""
+
+
+def test_A15_a_denied_delivery_tells_the_model(cast):
+    workspace(cast.alice, verify=("python3 -m unittest -q tests.test_notes",))
+    told = play(cast.alice, CHANGE)
+    answer(told, cast.bob, "deny", comment="The test is empty.")
+    told.work()
+    assert "The test is empty." in seen(told)[-1]
+    assert "delivery.completed" not in told.types
+
+
+def test_A15_a_command_that_changes_them_marks_the_run_too(cast):
+    workspace(cast.alice, verify=("sh check.sh",))
+    told = play(cast.alice, [shell("echo 'exit 0' > check.sh"), VERIFY, FINISH])
+    assert told.of("verification.inputs_changed")[0]["paths"] == ["check.sh"]
+    assert told.pending.action_kind == "finish"
+
+
+def test_A15_a_debt_is_refused_before_anybody_is_asked(cast):
+    workspace(cast.alice, verify=("sh check.sh",))
+    told = play(cast.alice, [write("check.sh", "exit 0\n"), FINISH, VERIFY, FINISH])
+    assert told.types.count("finish.refused") == 1
+    assert told.types.count("approval.requested") == 1
+
+
+def test_A15_what_was_put_back_is_not_asked_about(cast):
+    workspace(cast.alice, verify=("grep -q line notes.txt",))
+    same = write("notes.txt", "first line\nsecond line\n")
+    told = play(cast.alice, [EDIT, same, VERIFY, FINISH])
+    assert told.of("verification.inputs_changed")[0]["paths"] == ["notes.txt"]
+    assert told.state == "succeeded"
+    assert "approval.requested" not in told.types
+
+
+def test_A15_an_unattended_run_cannot_deliver_it(cast):
+    workspace(cast.alice, verify=("sh check.sh",))
+    steps = [write("check.sh", "exit 0\n"), VERIFY, FINISH]
+    told = play(cast.alice, steps, mode="unattended")
+    assert "delivery.completed" not in told.types and "approval.requested" not in told.types
+    assert "nobody answers questions" in seen(told)[-1] and "check.sh" in seen(told)[-1]
+
+
+@pytest.mark.parametrize("address", ["", "?tab=evidence"])
+def test_A15_the_page_of_the_run_says_so(cast, address):
+    workspace(cast.alice, verify=("sh check.sh",))
+    told = play(cast.alice, [write("check.sh", "exit 0\n"), VERIFY, FINISH])
+    client = Client()
+    client.force_login(cast.bob)
+    page = client.get(f"/runs/{told.run.pk}/{address}").content.decode()
+    assert "has changed what its verification runs" in page
+    assert "What the verification runs has been changed" in page
+    assert "check.sh" in page
+    assert (tree(told) / "check.sh").exists()
