@@ -15,8 +15,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db import OperationalError
-
 from runtime.core.errors import BadInput
 
 POINTS: dict[str, str] = {
@@ -123,6 +121,8 @@ def _act(point: str, act: _Act) -> None:
     elif act.action == "sleep":
         time.sleep(act.seconds)
     elif act.action == "dberror":
+        from django.db import OperationalError
+
         raise OperationalError(f"injected at {point}")
     else:
         raise Injected(point)
