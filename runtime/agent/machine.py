@@ -8,6 +8,8 @@ from .state import Pending, State
 
 MAX_REFUSED = 3
 """Answers in a row that are no valid action; then the task ends."""
+MAX_EXPIRED = 3
+"""Times that one and the same action may wait in vain; then the task ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def step(state: State) -> Effect:
     """The next effect for a task that is held."""
     pending = state.pending
     if pending is not None:
-        return _go_on(pending)
+        return _go_on(state, pending)
     if state.refused_in_row >= MAX_REFUSED:
         return Fail(
             "invalid_answers",
@@ -76,7 +78,7 @@ def step(state: State) -> Effect:
     return AskModel()
 
 
-def _go_on(pending: Pending) -> Effect:
+def _go_on(state: State, pending: Pending) -> Effect:
     if pending.started:
         return Recover(pending)
     if pending.answer == "pending":
@@ -85,6 +87,11 @@ def _go_on(pending: Pending) -> Effect:
         why = f": {pending.comment}" if pending.comment else "."
         return Refuse(pending, f"A person denied this action{why}", "person")
     if pending.answer == "expired":
+        if state.expired.count(pending.key) >= MAX_EXPIRED:
+            return Fail(
+                "approvals_expired",
+                f"{MAX_EXPIRED} times nobody answered the same question in time.",
+            )
         return Refuse(
             pending,
             "Nobody answered in time. That is no denial; propose it again if it is still needed.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.conf import settings
 from runtime import approvals, faults, tasks
 from runtime.core import canonical, digests
 from runtime.core.actions import Action, InvalidAction, parse
+from runtime.core.errors import Conflict, Refused
 from runtime.gating import decide
 from runtime.journal.append import Change, Row, new_id, now
 from runtime.journal.deltas import DeltaWriter, remove
@@ -23,7 +25,7 @@ from runtime.journal.kinds import (
     MessageCut,
     PolicyDecided,
 )
-from runtime.models import Approval, SealedBytes, Task
+from runtime.models import Approval, SealedBytes, Task, User
 from runtime.policy import ApprovalFact, Decision, Verdict
 from runtime.providers import Answer, ProviderError
 from runtime.secrets import redactor, seal
@@ -34,6 +36,8 @@ from .endings import acknowledge_cancel, fail
 from .preparing import prepare_start
 from .session import Session
 from .state import Pending
+
+log = logging.getLogger(__name__)
 
 
 def ask_model(session: Session) -> Pending | None:
@@ -277,7 +281,26 @@ def _ask_again(
             approvals.supersede(hold.book, approval, "what it was given for has changed")
         seqs = hold.record([decided])
         projections.write(hold, [row], seqs)
-        approvals.request(hold, question)
+        asked = approvals.request(hold, question)
+    if pending.answer == "edited" and verdict.decision == Decision.ASK:
+        _approve_as_edited(asked, pending.editor)
+
+
+def _approve_as_edited(asked: Approval, editor: str) -> None:
+    """Whoever wrote the action has approved it by that, as far as it is theirs to approve."""
+    person = User.objects.filter(username=editor, is_active=True).first()
+    if person is None:
+        return
+    try:
+        approvals.decide(
+            asked.pk,
+            by=person,
+            verdict="approve",
+            comment="As edited.",
+            seen_digest=asked.digest,
+        )
+    except (Refused, Conflict):
+        log.info("The edited action of approval %s waits for somebody else.", asked.pk)
 
 
 def _start_approved(

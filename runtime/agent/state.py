@@ -40,8 +40,11 @@ class Pending:
     after: str | None = None
     approval: str = ""
     answer: str = ""
-    """How the approval stands: pending, approved, denied, expired, cancelled, superseded."""
+    """How the approval stands: pending, approved, denied, expired, cancelled, superseded, or
+    edited: a person put another action in its place."""
     comment: str = ""
+    key: str = ""
+    editor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,8 @@ class State:
     turns: tuple[Turn, ...] = ()
     dropped_turns: int = 0
     last_failure: Bulk = ""
+    expired: tuple[str, ...] = ()
+    """The key of each question that nobody answered in time."""
     lost: bool = False
     """Whether a lease was lost, and the worktree has not been restored since."""
 
@@ -142,7 +147,9 @@ def _proposed(state: State, p: dict[str, Any], task: str) -> State:
 def _requested(state: State, p: dict[str, Any], task: str) -> State:
     if state.pending is None or state.pending.action != p["action"]:
         return state
-    pending = replace(state.pending, approval=p["approval"], answer="pending", started=False)
+    pending = replace(
+        state.pending, approval=p["approval"], answer="pending", started=False, key=p.get("key", "")
+    )
     return replace(state, pending=pending)
 
 
@@ -155,6 +162,24 @@ def _answered(answer: str) -> Any:
         return replace(state, pending=replace(pending, answer=answer, comment=comment))
 
     return rule
+
+
+def _expired(state: State, p: dict[str, Any], task: str) -> State:
+    state = _answered("expired")(state, p, task)
+    pending = state.pending
+    if pending is None or pending.approval != p["approval"]:
+        return state
+    return replace(state, expired=(*state.expired, pending.key))
+
+
+def _edited(state: State, p: dict[str, Any], task: str) -> State:
+    pending = state.pending
+    if pending is None or pending.action != p["action"]:
+        return state
+    pending = replace(
+        pending, body=p["body"], raw_digest=None, answer="edited", editor=p["by"], comment=""
+    )
+    return replace(state, pending=pending)
 
 
 def _started(state: State, p: dict[str, Any], task: str) -> State:
@@ -191,6 +216,8 @@ def _end(state: State, result: Bulk, *, failed: bool) -> State:
     pending = state.pending
     if pending is None:
         return state
+    if pending.editor and isinstance(result, str):
+        result = f"[{pending.editor} changed the action; this is about the changed one]\n{result}"
     turn = Turn(pending.step, state.said, pending.body, result)
     state = _turn(replace(state, pending=None, said=""), turn)
     return replace(state, last_failure=result) if failed else state
@@ -247,7 +274,7 @@ def _restored(state: State, p: dict[str, Any], task: str) -> State:
 def _retried(state: State, p: dict[str, Any], task: str) -> State:
     """An action that was under way stays: its outcome is still to be found out."""
     under_way = state.pending if state.pending is not None and state.pending.started else None
-    return replace(state, steps=0, refused_in_row=0, pending=under_way)
+    return replace(state, steps=0, refused_in_row=0, expired=(), pending=under_way)
 
 
 _RULES: dict[str, Any] = {
@@ -258,9 +285,10 @@ _RULES: dict[str, Any] = {
     "approval.requested": _requested,
     "approval.approved": _answered("approved"),
     "approval.denied": _answered("denied"),
-    "approval.expired": _answered("expired"),
+    "approval.expired": _expired,
     "approval.cancelled": _answered("cancelled"),
     "approval.superseded": _answered("superseded"),
+    "action.edited": _edited,
     "action.started": _started,
     "action.completed": _completed,
     "action.refused": _not_done,

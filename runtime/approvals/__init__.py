@@ -1,14 +1,17 @@
 """Questions to people: asked durably, answered once, remembered where somebody says so."""
 
+from .answers import Answered, decide, decide_many
 from .cards import Card, card, similar
-from .deciding import decide
+from .editing import edit
 from .expiring import cancel_open, expire_due, supersede
 from .inbox import pending, pending_count
 from .regating import Regate, regate
 from .requesting import Question, request
+from .revoking import live_grants, revoke
 from .scopes import Scope, parse_scope
 
 __all__ = [
+    "Answered",
     "Card",
     "Question",
     "Regate",
@@ -16,12 +19,16 @@ __all__ = [
     "cancel_open",
     "card",
     "decide",
+    "decide_many",
+    "edit",
     "expire_due",
+    "live_grants",
     "parse_scope",
     "pending",
     "pending_count",
     "regate",
     "request",
+    "revoke",
     "similar",
     "supersede",
 ]

@@ -1,4 +1,4 @@
-"""Answering: the one function through which every door goes.
+"""One answer to one question: the one function through which every door goes.
 
 Decision, event and wake-up are one transaction. Whoever answers never runs the action.
 """
@@ -23,7 +23,7 @@ VERDICTS = {"approve": "approved", "deny": "denied"}
 
 
 @retrying
-def decide(
+def settle(
     approval_id: str,
     *,
     by: User,
@@ -56,8 +56,8 @@ def decide(
         if approval.expires_at <= book.at:
             expire(book, task, approval)
         else:
-            _check_right(approval, by)
-            _check_seen(approval, seen_digest)
+            check_right(approval, by)
+            check_seen(approval, seen_digest)
             _answer(book, approval, by, wanted, span, scope, comment)
             wake(book, task, wanted)
     if approval.state == Approval.State.EXPIRED:
@@ -93,7 +93,7 @@ def _repeated(approval: Approval, by: User, wanted: str) -> Approval:
     )
 
 
-def _check_right(approval: Approval, by: User) -> None:
+def check_right(approval: Approval, by: User) -> None:
     """ASK: a reviewer. ESCALATE: a member of security who did not submit the run, always."""
     person = User.objects.get(pk=by.pk)
     if approval.decision == "ESCALATE":
@@ -121,7 +121,8 @@ def _check_right(approval: Approval, by: User) -> None:
         )
 
 
-def _check_seen(approval: Approval, seen: str | None) -> None:
+def check_seen(approval: Approval, seen: str | None) -> None:
+    """Raise `Conflict` where somebody saw another action than the one that would run."""
     if seen is not None and seen != approval.digest:
         raise Conflict(
             "The action is not the one that you saw.",

@@ -1,4 +1,4 @@
-"""Commands for reviewers."""
+"""Commands for reviewers: open questions, and answers that are remembered."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ from typing import Any
 
 from runtime import approvals
 from runtime.core import clock
-from runtime.models import Approval
+from runtime.models import Approval, Grant
 
 from . import output
+
+MAX_LISTED = 500
 
 
 def add(commands: Any) -> None:
     """Register the commands of this module."""
     listing = commands.add_parser("approvals", help="questions that wait for a person")
     listing.set_defaults(call=_list)
+    grants = commands.add_parser("grants", help="answers that are remembered; `revoke ID`")
+    grants.set_defaults(call=_grants)
+    inside = grants.add_subparsers(metavar="COMMAND")
+    inside.add_parser("list", help="those that still count").set_defaults(call=_grants)
+    revoke = inside.add_parser("revoke", help="take one back")
+    revoke.add_argument("id")
+    revoke.set_defaults(call=_revoke)
 
 
 def _list(call: Any) -> int:
@@ -42,4 +51,47 @@ def document(approval: Approval) -> dict[str, Any]:
         "rule": approval.rule,
         "expires_at": clock.stamp(approval.expires_at),
         "state": approval.state,
+    }
+
+
+def _grants(call: Any) -> int:
+    rows = list(approvals.live_grants(call.user)[:MAX_LISTED])
+    if call.json:
+        output.document({"grants": [grant(row) for row in rows]})
+        return 0
+    if not rows:
+        output.text("No answer is remembered.")
+    for row in rows:
+        until = f", until {clock.stamp(row.expires_at)}" if row.expires_at else ""
+        output.text(
+            f"{row.pk}  {row.lifts}  {approvals.card(row.approval)['sentence']}  "
+            f"({row.scope} {row.subject}, by {row.granted_by}{until})"
+        )
+    return 0
+
+
+def _revoke(call: Any) -> int:
+    row = approvals.revoke(call.options.id, by=call.user)
+    if call.json:
+        output.document(grant(row))
+    else:
+        output.text(f"{row.pk} revoked by {row.revoked_by}")
+    return 0
+
+
+def grant(row: Grant) -> dict[str, Any]:
+    """A remembered answer as the command line gives it."""
+    return {
+        "id": row.pk,
+        "approval": row.approval_id,
+        "action": approvals.card(row.approval).get("action"),
+        "key": row.key,
+        "scope": row.scope,
+        "subject": row.subject,
+        "lifts": row.lifts,
+        "by": row.granted_by,
+        "granted_at": clock.stamp(row.granted_at),
+        "expires_at": clock.stamp(row.expires_at) if row.expires_at else None,
+        "revoked_at": clock.stamp(row.revoked_at) if row.revoked_at else None,
+        "revoked_by": row.revoked_by,
     }

@@ -68,7 +68,7 @@ def decide(
     `PolicyFault` where there are no rules that could be used.
     """
     if live is None:
-        live = grants.live(subject.task, subject.run, subject.workspace, now)
+        live = grants.live(subject.task, subject.run, subject.workspace, now, subject.user)
     if book is None:
         book = policies.in_force("worker") if audit == "journal" else policies.current()
     request = Request(

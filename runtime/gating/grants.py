@@ -12,8 +12,13 @@ from runtime.policy import Decision, GrantFact
 MAX_GRANTS = 1000
 
 
-def live(task: str, run: str, workspace: str, now: datetime) -> tuple[GrantFact, ...]:
-    """Grants of a task, its run or its workspace that are neither expired nor revoked."""
+def live(
+    task: str, run: str, workspace: str, now: datetime, submitter: str = ""
+) -> tuple[GrantFact, ...]:
+    """Grants of a task, its run or its workspace that are neither expired nor revoked.
+
+    Four eyes hold here, too: what `submitter` gave lifts no ESCALATE of their own runs.
+    """
     in_scope = (
         Q(scope=Grant.Scope.TASK, subject=task)
         | Q(scope=Grant.Scope.RUN, subject=run)
@@ -28,9 +33,13 @@ def live(task: str, run: str, workspace: str, now: datetime) -> tuple[GrantFact,
         GrantFact(
             id=grant.pk,
             key=grant.key,
-            decision_max=Decision(grant.lifts),
+            decision_max=_most(grant, submitter),
             scope=grant.scope,
             by=grant.granted_by,
         )
         for grant in rows[:MAX_GRANTS]
     )
+
+
+def _most(grant: Grant, submitter: str) -> Decision:
+    return Decision.ASK if grant.granted_by == submitter else Decision(grant.lifts)

@@ -14,7 +14,7 @@ from typing import Any
 from runtime import blobs
 from runtime.core import canonical
 from runtime.journal.draft import whole
-from runtime.journal.kinds import ActionProposed, PolicyDecided
+from runtime.journal.kinds import ActionEdited, ActionProposed, PolicyDecided
 from runtime.journal.rows import COLUMNS, EventRow, from_columns
 from runtime.models import Event, PolicyDecision, Run, SealedBytes, Task
 from runtime.policy import Decision, Facts, GrantFact, Verdict, Which, worst
@@ -24,7 +24,8 @@ from runtime.secrets import open_sealed
 
 from .context import Subject, decide
 
-_TYPES = (ActionProposed.type, PolicyDecided.type)
+_PROPOSALS = (ActionProposed.type, ActionEdited.type)
+_TYPES = (*_PROPOSALS, PolicyDecided.type)
 PAGE = 500
 _STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 
@@ -91,7 +92,7 @@ def decisions(run: Run) -> Iterator[Recorded]:
     answer are left out. Raises `Unavailable` where stored bytes are missing."""
     proposed: dict[str | None, EventRow] = {}  # of each task the last one
     for row in _rows(run.pk):
-        if row.type == ActionProposed.type:
+        if row.type in _PROPOSALS:
             proposed[row.task] = row
             continue
         proposal = proposed.get(row.task)
@@ -124,7 +125,10 @@ def latest(run: str, action: str) -> Recorded | None:
     decision = events.filter(seq=seqs[-1]).values_list(*COLUMNS).first()
     if proposal is None or decision is None:
         return None
-    return _recorded(from_columns(proposal), from_columns(decision))
+    edits = events.filter(type=ActionEdited.type, seq__gt=seqs[0], seq__lt=seqs[-1])
+    edited = [from_columns(row) for row in edits.order_by("-seq").values_list(*COLUMNS)]
+    mine = next((row for row in edited if row.payload["action"] == action), None)
+    return _recorded(mine or from_columns(proposal), from_columns(decision))
 
 
 def _recorded(proposed: EventRow, decided: EventRow) -> Recorded:

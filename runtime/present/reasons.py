@@ -9,6 +9,7 @@ from . import html, text
 
 _SENTENCES = {
     "step_limit": "the step limit was reached.",
+    "approvals_expired": "the same question waited in vain several times.",
     "attempts_exhausted": "the worker died too often while it ran.",
     "invalid_answers": "the model gave no valid action several times in a row.",
     "unavailable": "something that is needed to run safely is missing.",
@@ -30,6 +31,7 @@ _SENTENCES = {
 _CHECK_SERVER = "Check the model’s server, then retry."
 _NEXT = {
     "step_limit": "Submit it again with more steps, or narrow the objective.",
+    "approvals_expired": "Retry when somebody is there to answer; it is asked about again.",
     "attempts_exhausted": "See the system page for the machine’s state, then retry.",
     "unavailable": "Mend what the detail names, then retry.",
     "bad_settings": "Correct what the detail names, then retry.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from runtime.journal.kind import Payload
 
 from .action_completed import ActionCompleted
+from .action_edited import ActionEdited
 from .action_outcome_unknown import ActionOutcomeUnknown
 from .action_proposed import ActionProposed
 from .action_refused import ActionRefused
@@ -59,6 +60,7 @@ from .worktree_restored import WorktreeRestored
 __all__ = [
     "REGISTRY",
     "ActionCompleted",
+    "ActionEdited",
     "ActionOutcomeUnknown",
     "ActionProposed",
     "ActionRefused",

@@ -36,6 +36,17 @@ def _proposed(facts: Facts) -> View:
     return View(title, actions.icon_of(kind), "plain", "plain", detail)
 
 
+def _edited(facts: Facts) -> View:
+    kind = facts.text("kind")
+    body = facts.table("body")
+    who = text.visible(facts.text("by"))
+    title = format_html("<strong>{}</strong> changed it: {}", who, actions.sentence(kind, body))
+    whole = facts.block("body", "The whole action")
+    if body is not None:
+        whole = html.fold("The whole action", actions.whole(kind, body))
+    return View(title, "person", "ask", "loud", whole)
+
+
 def _refused(facts: Facts) -> View:
     by = facts.text("by")
     title = format_html("Refused {}", _REFUSED.get(by) or format_html("by {}", html.code(by)))
@@ -121,6 +132,7 @@ def _unknown(facts: Facts) -> View:
 
 RENDERERS: dict[str, Renderer] = {
     "action.proposed": _proposed,
+    "action.edited": _edited,
     "action.refused": _refused,
     "action.started": _started,
     "action.completed": _completed,

@@ -1,0 +1,91 @@
+"""Answers as people give them: one, several at once, or one that reaches further."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runtime.core.errors import BadInput, Conflict, M31AError, NotFound, Refused
+from runtime.models import Approval, User
+
+from .deciding import settle
+
+MAX_BATCH = 100
+MAX_COVERED = 200
+"""Open questions that one wider answer settles at once; what is left the grant allows later."""
+
+
+def decide(
+    approval_id: str,
+    *,
+    by: User,
+    verdict: str,
+    scope: str = "once",
+    comment: str = "",
+    seen_digest: str | None = None,
+) -> Approval:
+    """Answer a question, see `settle`. A wider scope counts at once for other open questions
+    about the same action, as far as this person may answer them."""
+    approval = settle(
+        approval_id, by=by, verdict=verdict, scope=scope, comment=comment, seen_digest=seen_digest
+    )
+    if approval.state == Approval.State.APPROVED and approval.scope != "once":
+        _cover(approval, by)
+    return approval
+
+
+def _cover(given: Approval, by: User) -> None:
+    same = Approval.objects.filter(
+        state=Approval.State.PENDING, kind=Approval.Kind.ACTION, key=given.key
+    ).exclude(pk=given.pk)
+    scope = given.scope.partition(":")[0]
+    if scope == "workspace":
+        same = same.filter(run__workspace=given.run.workspace_id)
+    else:
+        same = same.filter(task=given.task_id) if scope == "task" else same.filter(run=given.run_id)
+    if given.decision != "ESCALATE":
+        same = same.exclude(decision="ESCALATE")
+    for other in list(
+        same.order_by("requested_at", "id").values_list("pk", "digest")[:MAX_COVERED]
+    ):
+        comment = f"Covered by the answer to {given.pk}."
+        try:
+            settle(other[0], by=by, verdict="approve", comment=comment, seen_digest=other[1])
+        except (Refused, Conflict, NotFound):
+            continue  # not theirs to answer, or settled meanwhile
+
+
+class Answered(NamedTuple):
+    """What came of one answer of several. `error` is empty where it counts."""
+
+    approval: str
+    state: str
+    error: str = ""
+
+
+def decide_many(
+    chosen: Sequence[tuple[str, str]], *, by: User, verdict: str, comment: str = ""
+) -> list[Answered]:
+    """Answer several questions once each, in the order given: pairs of id and the digest that was
+    seen. Each is a transaction of its own; one that fails keeps no other from its answer.
+
+    Raises `BadInput` where there is none, or more than `MAX_BATCH`.
+    """
+    if not chosen:
+        raise BadInput("Nothing is chosen.", remedy="Choose the questions first.")
+    if len(chosen) > MAX_BATCH:
+        raise BadInput(
+            f"{len(chosen)} questions are over the bound of {MAX_BATCH} at once.",
+            remedy="Choose fewer.",
+        )
+    results = []
+    for identifier, digest in dict(chosen).items():
+        try:
+            done = decide(identifier, by=by, verdict=verdict, comment=comment, seen_digest=digest)
+        except Conflict as error:
+            results.append(Answered(identifier, error.outcome or "", str(error)))
+        except M31AError as error:
+            results.append(Answered(identifier, "", str(error)))
+        else:
+            results.append(Answered(identifier, done.state))
+    return results
