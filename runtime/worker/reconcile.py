@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import socket
+import time
 from contextlib import ExitStack
 from types import FrameType
 from typing import NamedTuple
@@ -22,12 +23,15 @@ from django.db import close_old_connections, connection
 from runtime import approvals, tasks
 from runtime.journal import anchors
 from runtime.models import Worker
+from runtime.tasks import incarnation
 from runtime.worker import presence, queue
 from runtime.worker.collector import Collector
 
 log = logging.getLogger(__name__)
 
 PERIOD_SECONDS = 5.0
+LOOK_SECONDS = 0.5
+"""How soon a worker that has begun is watched, so that its end is noticed at once."""
 LARGEST_WAL = 64 << 20
 """Bytes of SQLite's write-ahead log after which it is written back and cut."""
 MOST_WATCHED = 256
@@ -62,8 +66,17 @@ def run() -> None:
     with _Signals() as signals:
         while not signals.stop:
             _pass(collector)
-            with ExitStack() as stack:
-                signals.wait(PERIOD_SECONDS, _pidfds(stack))
+            _rest(signals)
+
+
+def _rest(signals: _Signals) -> None:
+    """Until the next pass is due. The end of a worker ends it, also of one that began meanwhile."""
+    until = time.monotonic() + PERIOD_SECONDS
+    while not signals.stop and (left := until - time.monotonic()) > 0:
+        with ExitStack() as stack:
+            handles = _handles(stack)
+            if signals.wait(left if handles is None else min(LOOK_SECONDS, left), handles or []):
+                return
 
 
 def _pass(collector: Collector) -> None:
@@ -97,21 +110,30 @@ def _shorten_wal() -> None:
             )
 
 
-def _pidfds(stack: ExitStack) -> list[int]:
-    """Handles that become readable when one of this host's workers ends."""
+def _handles(stack: ExitStack) -> list[int] | None:
+    """Handles that become readable when one of this host's workers ends, and one that is readable
+    for each that has ended. None where the database does not answer."""
     handles = []
     try:
         here = Worker.objects.filter(host=socket.gethostname()[:100])
-        for pid in here.values_list("pid", flat=True)[:MOST_WATCHED]:
-            try:
-                handle = os.pidfd_open(pid)
-            except (ProcessLookupError, PermissionError):
-                continue  # already gone: the pass that comes next takes its lease
-            stack.callback(os.close, handle)
-            handles.append(handle)
+        for pid, owner in list(here.values_list("pid", "incarnation")[:MOST_WATCHED]):
+            handle = _handle(pid, owner)
+            if handle is not None:
+                stack.callback(os.close, handle)
+                handles.append(handle)
     except DatabaseError:
         log.exception("The workers could not be listed.")
+        return None
     return handles
+
+
+def _handle(pid: int, owner: str) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        return os.open(os.devnull, os.O_RDONLY) if incarnation.is_gone(owner) else None
+    except PermissionError:
+        return None
 
 
 class _Signals:
@@ -135,10 +157,11 @@ class _Signals:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.stop = self.stop or number != NUDGE
 
-    def wait(self, seconds: float, handles: list[int]) -> None:
-        """Until a signal came, a handle is readable, or the time is over."""
+    def wait(self, seconds: float, handles: list[int]) -> bool:
+        """Until a signal came, a handle is readable, or the time is over: then false."""
         if self.stop:
-            return
+            return True
         ready, _, _ = select.select([self._read, *handles], [], [], seconds)
         if self._read in ready:
             os.read(self._read, 4096)
+        return bool(ready)
