@@ -4,7 +4,8 @@ from .answers import Answered, decide, decide_many
 from .cards import Card, card, similar
 from .editing import edit
 from .expiring import cancel_open, expire_due, supersede
-from .inbox import pending, pending_count
+from .inbox import overdue, pending, pending_count
+from .preview import Preview, preview
 from .regating import Regate, regate
 from .requesting import Question, request
 from .revoking import live_grants, revoke
@@ -13,6 +14,7 @@ from .scopes import Scope, parse_scope
 __all__ = [
     "Answered",
     "Card",
+    "Preview",
     "Question",
     "Regate",
     "Scope",
@@ -23,9 +25,11 @@ __all__ = [
     "edit",
     "expire_due",
     "live_grants",
+    "overdue",
     "parse_scope",
     "pending",
     "pending_count",
+    "preview",
     "regate",
     "request",
     "revoke",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db.models import QuerySet
 
 from runtime.models import Approval, Run, User
@@ -17,3 +19,9 @@ def pending(user: User) -> QuerySet[Approval]:
 def pending_count(user: User) -> int:
     """How many open questions this person may see."""
     return pending(user).count()
+
+
+def overdue(approval: Approval, now: datetime) -> bool:
+    """Whether an open question has waited for more than half of its time."""
+    half = approval.requested_at + (approval.expires_at - approval.requested_at) / 2
+    return approval.state == Approval.State.PENDING and now > half

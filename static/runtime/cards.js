@@ -22,6 +22,13 @@
     chosen.querySelector(".asked")?.focus();
   });
 
+  // A link to the fold of a card opens it.
+  const fold = location.hash === "#edit" && byId("edit");
+  if (fold) {
+    fold.open = true;
+    fold.querySelector("textarea")?.focus();
+  }
+
   /* --- settled elsewhere: a card turns into its outcome; a new one is added at the end --- */
 
   const LOOK_MS = 10000;
@@ -130,6 +137,7 @@
     else if (event.key === "k") move(-1);
     else if (event.key === "o" && card) card.querySelector(".asked a")?.click();
     else if (event.key === "d" && card) card.querySelector("textarea")?.focus();
+    else if (event.key === "e" && card) card.querySelector("a.edit")?.click();
     else return;
     event.preventDefault();
   });

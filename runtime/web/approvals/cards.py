@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.utils import timezone
@@ -9,10 +10,10 @@ from django.utils import timezone
 from runtime import approvals
 from runtime.models import Approval, User
 from runtime.people import rights
+from runtime.present import answered, html, text
 from runtime.present import cards as present
-from runtime.present import text
 
-from .forms import Decision
+from .forms import MAX_EDITED, Decision
 
 
 def context(
@@ -26,8 +27,28 @@ def context(
     card["form"] = form or Decision(initial={"seen": approval.digest})
     card["scopes"] = scopes(approval)
     card["similar"] = present.similar(approvals.similar(approval), now) if alike else []
+    card["overdue"] = approvals.overdue(approval, now)
+    card["can_edit"] = pending and approval.kind == Approval.Kind.ACTION
+    if alike and card["can_edit"]:
+        action = approvals.card(approval).get("action", {})
+        card["editable"] = editable(action)
+        card["preview"] = _preview(approvals.preview(approval, action, user))
     card["comment_shown"] = text.visible(approval.comment)
     return card
+
+
+def _preview(found: approvals.Preview) -> dict[str, Any]:
+    return {
+        "key": html.short_id(found.key, "key"),
+        "covered": answered.known(found.covered),
+        "others": answered.known(found.others),
+    }
+
+
+def editable(action: dict[str, Any]) -> str:
+    """An action as text to be changed, hidden characters as escapes; empty where it is too long."""
+    written = json.dumps(action, indent=1, ensure_ascii=True, sort_keys=True)
+    return written if len(written) <= MAX_EDITED else ""
 
 
 def hindrance(approval: Approval, user: User) -> str:

@@ -14,7 +14,7 @@ from runtime.present import text
 from runtime.web.pages import answers, is_fragment, person, show
 
 from . import cards
-from .forms import Decision
+from .forms import Decision, Edit
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -24,12 +24,12 @@ def one(request: HttpRequest, approval_id: str) -> HttpResponse:
 
     A late or repeated answer gets 409 and the outcome that stands; nothing is changed.
     """
-    approval = _visible(request, approval_id)
+    approval = visible(request, approval_id)
     if request.method != "POST":
-        return _page(request, approval)
+        return page(request, approval)
     form = Decision(request.POST)
     if not form.is_valid():
-        return _page(request, approval, form, status=400)
+        return page(request, approval, form, status=400)
     try:
         approval = approvals.decide(
             approval.pk,
@@ -40,18 +40,18 @@ def one(request: HttpRequest, approval_id: str) -> HttpResponse:
             seen_digest=form.cleaned_data["seen"],
         )
     except Conflict as error:
-        return _page(request, _visible(request, approval_id), late=str(error), status=409)
+        return page(request, visible(request, approval_id), late=str(error), status=409)
     except Refused as error:
         raise PermissionDenied(text.marked(str(error))) from error
     except BadInput as error:
         form.add_error(error.field if error.field in form.fields else None, str(error))
-        return _page(request, approval, form, status=400)
+        return page(request, approval, form, status=400)
     if is_fragment(request):
-        return _page(request, _visible(request, approval.pk))
+        return page(request, visible(request, approval.pk))
     return redirect("approval", approval.pk)
 
 
-def _visible(request: HttpRequest, approval_id: str) -> Approval:
+def visible(request: HttpRequest, approval_id: str) -> Approval:
     """A question of a run that this person may see."""
     rows = Approval.objects.filter(run__in=Run.objects.visible_to(person(request)))
     found = rows.select_related("run__workspace", "task").filter(pk=approval_id).first()
@@ -60,15 +60,18 @@ def _visible(request: HttpRequest, approval_id: str) -> Approval:
     return found
 
 
-def _page(
+def page(
     request: HttpRequest,
     approval: Approval,
     form: Decision | None = None,
     *,
+    edit: Edit | None = None,
     late: str = "",
     status: int = 200,
 ) -> HttpResponse:
+    """The card on its own page, or as the fragment that takes the place of a card."""
     card = cards.context(approval, person(request), form, alike=True)
+    card["edit"] = edit
     context = {"card": card, "late": text.marked(late) if late else "", "whole": True}
     return show(
         request, "approvals/one.html", context, fragment="approvals/_settled.html", status=status

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django import forms
 
+from runtime.approvals.answers import MAX_BATCH
 from runtime.approvals.deciding import MAX_COMMENT
+
+MAX_EDITED = 200_000
+"""Characters of an action that a page lets somebody change."""
 
 
 class Decision(forms.Form):
@@ -37,3 +42,30 @@ class Decision(forms.Form):
         if scope == "workspace":
             return f"workspace:{self.cleaned_data['until'].isoformat()}"
         return str(scope)
+
+
+class Edit(forms.Form):
+    """An action in the place of the one that is asked about, and the digest of what was seen."""
+
+    action = forms.CharField(max_length=MAX_EDITED, strip=False)
+    seen = forms.CharField(max_length=64)
+
+    def clean_action(self) -> Any:
+        """The text as JSON."""
+        try:
+            return json.loads(self.cleaned_data["action"])
+        except (ValueError, RecursionError) as error:
+            raise forms.ValidationError(f"This is no JSON: {error}") from error
+
+
+class Batch(forms.Form):
+    """One answer to several questions; each is chosen with the digest of what was seen."""
+
+    verdict = forms.ChoiceField(choices=[("approve", "Approve"), ("deny", "Deny")])
+    comment = forms.CharField(max_length=MAX_COMMENT, required=False, strip=False)
+
+    def chosen(self) -> list[tuple[str, str]]:
+        """Pairs of id and digest, in the order of the page."""
+        given = self.data.getlist("chosen")[: MAX_BATCH + 1]  # type: ignore[attr-defined]
+        pairs = (value.partition(":") for value in given)
+        return [(identifier[:26], digest[:64]) for identifier, _, digest in pairs]

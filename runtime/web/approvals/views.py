@@ -6,10 +6,12 @@ from itertools import groupby
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from runtime import approvals
 from runtime.models import Approval, User
+from runtime.present import answered as present
 from runtime.present import html, text
 from runtime.web.pages import person, show
 
@@ -17,6 +19,7 @@ from . import cards
 
 MOST = 50
 """Cards on one page; riskiest first, so that none of those is pushed off it."""
+MOST_GRANTS = 100
 _STRONGEST = {"ESCALATE": 0, "ASK": 1}
 
 
@@ -25,7 +28,11 @@ def index(request: HttpRequest) -> HttpResponse:
     """Open questions grouped by run, riskiest and oldest first."""
     user = person(request)
     rows = list(approvals.pending(user).select_related("run__workspace", "task")[: MOST + 1])
-    context = {"groups": _groups(rows[:MOST], user), "more": len(rows) > MOST}
+    context = {
+        "groups": _groups(rows[:MOST], user),
+        "more": len(rows) > MOST,
+        "grants": present.grants(list(approvals.live_grants(user)[:MOST_GRANTS]), timezone.now()),
+    }
     return show(request, "approvals/index.html", context, fragment="approvals/_inbox.html")
 
 

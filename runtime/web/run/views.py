@@ -9,9 +9,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from runtime import runs
+from runtime.gating import policies
 from runtime.journal import read
 from runtime.models import Approval, Run, Task
-from runtime.present import events, text
+from runtime.present import events, policy, text
 from runtime.present import runs as present
 from runtime.web.approvals import cards
 from runtime.web.pages import answers, person, show, visible_run
@@ -86,6 +87,7 @@ def _header(run: Run) -> dict[str, Any]:
     question = _open_question(run) if run.state not in present.ENDED else None
     head = present.header(run, tasks, question, timezone.now())
     head["inputs"] = [text.visible(path) for path in runs.inputs_changed(run.pk)[:INPUTS]]
+    head["policy"] = policy.version(policies.last_loaded(), timezone.now())
     return {"head": head}
 
 
