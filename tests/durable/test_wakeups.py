@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from datetime import timedelta
 
@@ -13,6 +15,8 @@ from runtime.journal.append import now
 from runtime.models import Task
 from runtime.tasks import leases
 from runtime.worker import reconcile, wakeup
+from tests.agent.scenes import wait_for
+from tests.durable import faulty
 from tests.durable.invariants import violations
 from tests.durable.scene import Scene
 from tests.kit import Cast
@@ -77,6 +81,28 @@ def test_two_passes_at_once_over_many_runs_do_each_thing_once(hall: Cast):
     scene = Scene(hall)
     scene.do(reconcile.once, reconcile.once)
     assert all(types(claim.run).count("task.lease_expired") == 1 for claim in lost)
+
+
+def test_R2_the_death_of_a_worker_that_began_after_the_last_pass_is_noticed_at_once(hall: Cast):
+    scene = Scene(hall, [{"kind": "list_files", "delay_ms": 9000}])
+    reconciler = faulty.start(reconcile.run)
+    worker = 0
+    try:
+        time.sleep(0.5)  # it has done its pass; the next is five seconds later
+        scene.hand_over()
+        worker = faulty.start(scene.work)
+        wait_for(lambda: "task.claimed" in scene.told.types)
+        time.sleep(reconcile.LOOK_SECONDS + 0.2)
+        faulty.put_down(worker)
+        began = time.monotonic()
+        wait_for(lambda: scene.task.state == "ready")
+        assert time.monotonic() - began < 2
+    finally:
+        if worker:
+            faulty.put_down(worker)
+        os.kill(reconciler, signal.SIGTERM)
+        assert faulty.end_of(reconciler) == 0
+    runs.cancel(scene.run, hall.alice)
 
 
 @pytest.mark.parametrize("jump", [3600.0, -3600.0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import timeit
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,15 @@ from tests.durable.windows import WINDOWS
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def functions(file: str) -> set[str]:
-    """The tests of a file below `tests/`."""
-    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+@cache
+def functions(folder: str) -> set[str]:
+    """The tests of a folder below `tests/`."""
     found = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return {n.name for n in ast.walk(tree) if isinstance(n, found) and n.name.startswith("test_")}
+    trees = [
+        ast.parse(path.read_text("utf-8")) for path in (ROOT / "tests" / folder).glob("test_*")
+    ]
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, found)]
+    return {node.name for node in nodes if node.name.startswith("test_")}
 
 
 def test_every_window_has_a_test_or_a_reason_and_every_test_exists():
@@ -29,8 +34,8 @@ def test_every_window_has_a_test_or_a_reason_and_every_test_exists():
     for window in WINDOWS:
         assert window.what and (window.tests or window.reason), window.number
         for name in window.tests:
-            file, _, function = name.partition("::")
-            assert function in functions(file), f"{window.number}: {name}"
+            folder, _, function = name.partition("::")
+            assert function in functions(folder), f"{window.number}: {name}"
 
 
 def killed() -> set[str]:

@@ -32,17 +32,17 @@ class Stop(NamedTuple):
 
 
 BETWEEN = [
-    Stop("work", "claim.after_commit=stop"),
-    Stop("work", "renew.before=stop"),
+    Stop("work", "claim.after_commit=stop@1"),
+    Stop("work", "renew.before=stop@1"),
     Stop("work", "step.before_effect=stop@1"),
     Stop("work", "step.before_effect=stop@2", unknown=1),
     Stop("work", "step.after_effect=stop@2", unknown=1),
     Stop("work", "step.after_commit=stop@1"),
     Stop("work", "step.after_commit=stop@4"),
-    Stop("work", "suspend.after_commit=stop", lost=0),
-    Stop("rest", "consume.after_commit=stop", unknown=1),
+    Stop("work", "suspend.after_commit=stop@1", lost=0),
+    Stop("rest", "consume.after_commit=stop@1", unknown=1),
     Stop("rest", "step.after_effect=stop@1", unknown=1),
-    Stop("rest", "complete.after_commit=stop", lost=0),
+    Stop("rest", "complete.after_commit=stop@1", lost=0),
 ]
 """Between two transactions: the task is taken over, and the frozen one is fenced off."""
 
@@ -113,7 +113,7 @@ def test_F44_a_lease_runs_out_by_the_clock_and_nobodys_hand(hall: Cast):
 def test_a_late_renewal_counts_where_nobody_took_the_task_back(hall: Cast):
     scene = Scene(hall, [SLOW, *STEPS[1:]])
     scene.do(scene.hand_over)
-    late = scene.freeze(scene.work, "renew.before=stop")
+    late = scene.freeze(scene.work, "renew.before=stop@1")
     scene.lapse()
     assert faulty.thaw(late) == 0
     scene.do(scene.decide, scene.work)
