@@ -1,6 +1,7 @@
 """The 45 moments at which something can go wrong between two commits, and the tests that go there.
 
-`tests` are `folder::function`, the folder below `tests/`. Where the product has no such moment, `reason` says why.
+`tests` are `folder::function`, the folder below `tests/`. Where the product has no such moment,
+`reason` says why.
 """
 
 from __future__ import annotations
