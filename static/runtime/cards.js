@@ -26,7 +26,8 @@
   const fold = location.hash === "#edit" && byId("edit");
   if (fold) {
     fold.open = true;
-    fold.querySelector("textarea")?.focus();
+    // Going to the fragment takes the focus away; that is over when the page has loaded.
+    addEventListener("load", () => setTimeout(() => fold.querySelector("textarea")?.focus()));
   }
 
   /* --- settled elsewhere: a card turns into its outcome; a new one is added at the end --- */
