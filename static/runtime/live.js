@@ -7,7 +7,9 @@
 
   const MOST_ROWS = 2000;
   const NEAR_END = 48; // pixels
-  const REFRESH_MS = 400;
+  const SOON_MS = 20; // events that come together are drawn together
+  const REFRESH_MS = 400; // between two drawings of a region
+  const CARD_MS = 100; // a question is for a person, who waits
   const MOST_WAIT_MS = 30000;
   const ENDINGS = {
     4401: "Signed out",
@@ -200,6 +202,7 @@
   /* --- regions that the server draws --- */
 
   const due = new Set();
+  const drawn = new Map(); // when each was drawn last
   const postponed = new Set(); // a form in them has the focus
   const address = (id) =>
     id === "inbox-count" ? "/approvals/count/" : `/runs/${run}/${id === "run-card" ? "card" : "header"}/`;
@@ -209,12 +212,15 @@
   function refresh(id) {
     if (!byId(id) || due.has(id)) return;
     due.add(id);
-    setTimeout(redraw, REFRESH_MS, id);
+    const pause = id === "run-card" ? CARD_MS : REFRESH_MS;
+    const rest = (drawn.get(id) ?? -pause) + pause - performance.now();
+    setTimeout(redraw, Math.max(SOON_MS, rest), id);
   }
 
   async function redraw(id) {
     due.delete(id);
     postponed.delete(id);
+    drawn.set(id, performance.now());
     try {
       const answer = await fetch(address(id), {
         headers: { "HX-Request": "true" },
