@@ -6,26 +6,26 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 from runtime.core import texts
 from runtime.core.errors import NotYet
 from runtime.models import User
-from runtime.people import service as people
 
-from . import approvals, deciding, doctor, journal, persons, policy, running, sandbox, workspaces
-
-GROUPS = (
-    running,
-    approvals,
-    journal,
-    policy,
-    workspaces,
-    persons,
-    sandbox,
-    doctor,
-    deciding,
-)
+GROUPS = {
+    "running": "demo submit status watch cancel retry diff report work",
+    "approvals": "approvals grants",
+    "deciding": "approve deny",
+    "journal": "events traces artifacts artifact replay audit",
+    "policy": "policy",
+    "workspaces": "workspace",
+    "persons": "user",
+    "sandbox": "sandbox",
+    "doctor": "doctor",
+}
+"""Modules of this room and their commands. Only the one that is called is loaded: a start of
+the command line is mostly the loading of what it may need."""
 NOT_YET = ("app-server", "acp", "fork", "apply", "checkpoints")
 
 
@@ -40,13 +40,15 @@ class Call:
     @cached_property
     def user(self) -> User:
         """The person who acts. Raises `NotFound`."""
+        from runtime.people import service as people
+
         return people.get(self.as_user) if self.as_user else people.default_user()
 
 
 def run(argv: list[str], as_user: str | None, json: bool) -> int:
     """Run a command and return its exit code. Raises the errors of `runtime.core.errors`."""
     _check(argv, as_user)
-    parser = _parser()
+    parser = _parser(argv)
     try:
         options = parser.parse_args(argv)
     except SystemExit as end:
@@ -62,7 +64,7 @@ def _check(argv: list[str], as_user: str | None) -> None:
         texts.check(word, repr(word))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(argv: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="m31a",
         description="Runs coding agents the way a careful company wants them run.",
@@ -72,13 +74,19 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("up", "web", "cluster", "reconcile"):
         # Started by the entry point itself, before Django is loaded; here for the help.
         commands.add_parser(name, help="see `m31a up --help`" if name == "up" else "part of up")
-    for group in GROUPS:
-        group.add(commands)
+    for name in _groups(argv):
+        import_module(f"runtime.cli.{name}").add(commands)
     for name in NOT_YET:
         later = commands.add_parser(name, help="not built yet", prefix_chars="\0")
         later.add_argument("rest", nargs="*")
         later.set_defaults(call=_not_yet(name))
     return parser
+
+
+def _groups(argv: list[str]) -> list[str]:
+    """The module of the command that is called; all of them where it is none, for the help."""
+    word = argv[0] if argv else ""
+    return [name for name, words in GROUPS.items() if word in words.split()] or list(GROUPS)
 
 
 def _not_yet(name: str) -> Callable[[Any], int]:

@@ -29,7 +29,7 @@ def get(run_id: str) -> Run:
 def status(run_id: str) -> dict[str, Any]:
     """State of a run, its tasks, its open questions, and what proves it that it changed."""
     run = get(run_id)
-    return {**_document(run), "verification_inputs_changed": inputs_changed(run.pk)}
+    return _document(run)
 
 
 def summaries(limit: int = MAX_LISTED) -> list[dict[str, Any]]:
