@@ -27,9 +27,8 @@ def get(run_id: str) -> Run:
 
 
 def status(run_id: str) -> dict[str, Any]:
-    """State of a run, its tasks, its open questions, and what proves it that it changed."""
-    run = get(run_id)
-    return _document(run)
+    """State of a run, its tasks and its open questions."""
+    return _document(get(run_id))
 
 
 def summaries(limit: int = MAX_LISTED) -> list[dict[str, Any]]:
