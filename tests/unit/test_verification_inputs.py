@@ -6,6 +6,7 @@ import shlex
 
 import pytest
 
+from runtime.policy.language import place_of, read
 from runtime.policy.testing import World
 from runtime.workspaces.inputs import verification_inputs
 
@@ -63,3 +64,32 @@ def test_ordinary_files_are_not_named(command: str) -> None:
         edit = {"kind": "write_file", "path": path, "content": "x"}
         effects = WORLD.decide(edit, verification_inputs=inputs).effects
         assert not any("verification" in effect for effect in effects)
+
+
+FINISH = {"kind": "finish", "summary": "done"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "decision"),
+    [
+        ("safe", "ASK"),
+        ("assisted", "ASK"),
+        ("autonomous", "ASK"),
+        ("unattended", "DENY"),
+    ],
+)
+def test_A15_a_delivery_of_changed_proof_is_asked_about_in_every_mode(
+    mode: str, decision: str
+) -> None:
+    verdict = WORLD.decide(FINISH, mode=mode, changed_inputs=("tests/test_a.py",))
+    assert verdict.decision == decision
+    assert "tests/test_a.py" in verdict.reason
+    assert "changes what the verification runs: tests/test_a.py" in verdict.effects
+    assert WORLD.decide(FINISH, mode=mode).decision == "ALLOW"
+
+
+def test_A15_a_rule_may_decide_otherwise_about_changed_proof() -> None:
+    text = '[[rule]]\nid = "deliver"\ndecision = "ALLOW"\ntool = "finish"\n'
+    layer = read("organisation.toml", text, *place_of("organisation.toml")).layer
+    verdict = WORLD.decide(FINISH, layers=(layer,), changed_inputs=("tests/test_a.py",))
+    assert (verdict.decision, verdict.rule) == ("ALLOW", "deliver")
