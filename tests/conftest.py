@@ -10,6 +10,12 @@ from tests import databases
 from tests.kit import Cast
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How long processes are killed at random: 60 is for continuous integration, 600 for a night."""
+    parser.addoption("--chaos-seconds", type=float, default=20.0)
+    parser.addoption("--chaos-seed", type=int, default=0)
+
+
 @pytest.fixture(scope="session")
 def sqlite_template(django_db_blocker: pytest.FixtureDef) -> databases.Template:  # type: ignore[type-arg]
     """A migrated SQLite file, made once a process."""

@@ -1,4 +1,4 @@
-"""One database for all runs of a module, and the option for a longer chaos."""
+"""One database for all runs of a module."""
 
 from __future__ import annotations
 
@@ -8,12 +8,6 @@ import pytest
 from django.conf import settings
 
 from tests.kit import Cast, repository, workspace
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """How long processes are killed at random: 60 is for continuous integration, 600 for a night."""
-    parser.addoption("--chaos-seconds", type=float, default=20.0)
-    parser.addoption("--chaos-seed", type=int, default=0)
 
 
 def _hall(template) -> Iterator[Cast]:  # type: ignore[no-untyped-def]

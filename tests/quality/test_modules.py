@@ -73,3 +73,9 @@ def test_templates_hold_no_script_or_style_of_their_own() -> None:
         if inline.search(line)
     ]
     assert found == []
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """The runner collects them by name, so the second of two would stop the whole run."""
+    names = [path.name for path in tree.files(".py", under="tests") if path.name[:5] == "test_"]
+    assert sorted(names) == sorted(set(names))
