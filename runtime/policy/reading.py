@@ -89,8 +89,12 @@ class Part:
     @property
     def contained(self) -> bool:
         """Whether its known effects stay in the worktree, without network."""
-        return not self.network and not self.delivers and all(
-            place.inside or place.touch.verb in (Verb.READ, Verb.LIST) for place in self.places
+        return (
+            not self.network
+            and not self.delivers
+            and all(
+                place.inside or place.touch.verb in (Verb.READ, Verb.LIST) for place in self.places
+            )
         )
 
 
