@@ -12,7 +12,7 @@ from tests.kit import Cast
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How long processes are killed at random: 60 is for continuous integration, 600 for a night."""
-    parser.addoption("--chaos-seconds", type=float, default=20.0)
+    parser.addoption("--chaos-seconds", type=float, default=12.0)
     parser.addoption("--chaos-seed", type=int, default=0)
 
 

@@ -37,7 +37,7 @@ STEPS = [
     FINISH,
 ]
 """The second command needs an answer, since nobody can say what `eval` evaluates."""
-SLOW = {**write("notes.txt", "changed\n"), "delay_ms": 1500}
+SLOW = {**write("notes.txt", "changed\n"), "delay_ms": 3500}
 """A model that thinks until the lease is renewed."""
 
 
