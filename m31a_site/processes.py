@@ -67,9 +67,15 @@ def _up() -> int:
     from runtime.worker import address, folder
 
     address.check(environment.HOST, https=environment.HTTPS)
-    listener = address.listen(environment.HOST, environment.PORT)
-    data.prepare(environment.DATA_DIR)
-    folder.lock(environment.DATA_DIR)
+    if data.exists(environment.DATA_DIR):
+        # Whoever runs on this folder already is named before the port that they hold is.
+        data.prepare(environment.DATA_DIR)
+        folder.lock(environment.DATA_DIR)
+        listener = address.listen(environment.HOST, environment.PORT)
+    else:
+        listener = address.listen(environment.HOST, environment.PORT)
+        data.prepare(environment.DATA_DIR)
+        folder.lock(environment.DATA_DIR)
     load()
     from m31a_site import database
     from runtime.worker import leftovers, supervisor

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from runtime import runs
 from runtime.core.errors import BadInput
 from runtime.journal import read
@@ -237,9 +239,16 @@ def _report(call: Any) -> int:
             f"Delivered {delivered['commit']} on {delivered['branch']}: {delivered['files']} files, "
             f"+{delivered['insertions']} -{delivered['deletions']}"
         )
+        output.text(f"Take it over in your checkout: {taking_over(found['run'], delivered)}")
     for decision in found["decisions"]:
         output.text(f"{decision['action']}: {decision['state']} by {decision['by']}")
     return 0
+
+
+def taking_over(run: str, delivered: dict[str, Any]) -> str:
+    """How a person gets a delivery into a checkout: the run has a git directory of its own."""
+    folder = settings.M31A.DATA_DIR / "runs" / run / "git"
+    return f"git fetch {folder} {delivered['branch']} && git merge FETCH_HEAD"
 
 
 def _work(call: Any) -> int:

@@ -111,7 +111,7 @@ def advice(root: str, is_git: bool, verify: list[list[str]]) -> list[str]:
 def _root(path: str) -> str:
     if not path or "\0" in path:
         raise BadInput("The path is empty.", remedy="Name a directory.", field="path")
-    root = os.path.abspath(path)
+    root = os.path.abspath(os.path.expanduser(path))
     if not os.path.isdir(root):
         what = "is no directory" if os.path.lexists(root) else "does not exist"
         raise BadInput(f"{root} {what}.", remedy="Name an existing directory.", field="path")

@@ -51,6 +51,15 @@ class NewWorkspace(forms.Form):
         label="Keep output", choices=Workspace.Retention.choices, initial="redacted"
     )
 
+    def clean_path(self) -> str:
+        """A page has no current directory: the path must say all of it."""
+        path = str(self.cleaned_data["path"])
+        if not path.startswith(("/", "~")):
+            raise forms.ValidationError(
+                f"{path} is no absolute path: start it with / (or ~ for the server's own home)."
+            )
+        return path
+
     def clean_verify(self) -> list[str]:
         """Lines that a shell would split into words."""
         lines = self._lines("verify")
