@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 
 OURS = ("M31A_", "OPENAI_", "ANTHROPIC_", "OLLAMA_")
@@ -29,6 +30,8 @@ def _isolate() -> None:
     os.environ["M31A_DATA_DIR"] = folder
     # Collected files would be here; WhiteNoise warns where the folder is missing.
     os.mkdir(os.path.join(folder, "static"))
+    # A shell that runs us in the background has Ctrl-C ignored, and our children would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _isolate()

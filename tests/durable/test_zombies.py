@@ -67,7 +67,7 @@ def takeover(scene: Scene, stop: Stop) -> None:
         scene.do(scene.work, scene.decide)
     zombie = scene.freeze(scene.work, stop.plan)
     try:
-        scene.lapse()
+        scene.lapse(zombie)
         scene.do(scene.work)
         before = len(scene.told.events)
     finally:
