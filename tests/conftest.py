@@ -14,6 +14,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How long processes are killed at random: 60 is for continuous integration, 600 for a night."""
     parser.addoption("--chaos-seconds", type=float, default=12.0)
     parser.addoption("--chaos-seed", type=int, default=0)
+    parser.addoption("--thorough", action="store_true", help="also kill and freeze processes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Durability tests take minutes: they run with --thorough (as in `.ci/run`) or when named."""
+    named = any("durable" in argument for argument in config.invocation_params.args)
+    if config.getoption("--thorough") or named:
+        return
+    long = [item for item in items if "tests/durable/" in item.path.as_posix()]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in set(long)]
 
 
 @pytest.fixture(scope="session")
