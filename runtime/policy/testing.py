@@ -30,7 +30,7 @@ class World:
     """`files`: absolute path to text, or `Link`; parents exist by themselves, and `folders` too.
     `which`: program name to file."""
 
-    root: str = "/work"
+    root: str = "/tree"
     home: str = "/home/agent"
     files: dict[str, str | Link] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)

@@ -61,7 +61,7 @@ def test_nothing_of_the_host_outside_the_cage_is_seen(site: Site) -> None:
     secret.write_text("x")
     for path in (
         str(secret),
-        "/root/.ssh",
+        "/var/lib/keys",
         "/var/log",
         str(site.files.tree),
         "/m31a/scratch/index",

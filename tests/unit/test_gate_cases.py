@@ -12,13 +12,13 @@ EVERYTHING = DEFAULT_PROGRAMS | frozenset(PROGRAMS)
 A, Q, E, D = Decision.ALLOW, Decision.ASK, Decision.ESCALATE, Decision.DENY
 WORLD = World(
     files={
-        "/work/README.md": "hello",
-        "/work/src/app.py": "print()",
-        "/work/inner": Link("README.md"),
-        "/work/outer": Link("/etc"),
-        "/work/circle": Link("circle"),
+        "/tree/README.md": "hello",
+        "/tree/src/app.py": "print()",
+        "/tree/inner": Link("README.md"),
+        "/tree/outer": Link("/etc"),
+        "/tree/circle": Link("circle"),
     },
-    folders={"/work/docs", "/work/build"},
+    folders={"/tree/docs", "/tree/build"},
     programs={"python3": "/usr/bin/python3.11", "sh": "/usr/bin/dash", "sneaky": "/usr/bin/sudo"},
 )
 
@@ -87,7 +87,7 @@ COMMANDS: list[tuple[Decision, str]] = [
     (D, "dd if=README.md of=/etc/motd"),
     (D, "dd if=/dev/zero of=/dev/nvme0n1"),
     (D, "cat /etc/shadow"),
-    (D, "cat /work/../etc/shadow"),
+    (D, "cat /tree/../etc/shadow"),
     (D, "tail -c 100 /proc/4242/environ"),
     (D, "grep -r password /"),
     (D, "cp -r ~/.ssh build"),
@@ -213,7 +213,7 @@ def test_F23_a_script_is_as_bad_as_its_worst_part(expected: Decision, script: st
     ("expected", "kind", "path"),
     [
         (A, "read_file", "README.md"),
-        (A, "read_file", "/work/src/app.py"),
+        (A, "read_file", "/tree/src/app.py"),
         (A, "read_file", "inner"),
         (A, "read_file", "-rf"),
         (A, "write_file", "src/new/mod.py"),
@@ -230,7 +230,7 @@ def test_F23_a_script_is_as_bad_as_its_worst_part(expected: Decision, script: st
         (E, "read_file", "certs/site.pem"),
         (E, "read_file", ".git/config"),
         (D, "read_file", "../x"),
-        (D, "read_file", "/work-evil/x"),
+        (D, "read_file", "/tree-evil/x"),
         (D, "read_file", "/etc/hosts"),
         (D, "read_file", "~/.bashrc"),
         (D, "read_file", "file:///etc/hosts"),
@@ -254,10 +254,10 @@ def test_W2_T001_a_path(expected: Decision, kind: str, path: str) -> None:
 
 
 def test_T007_a_directory_that_became_a_link_is_refused() -> None:
-    world = World(folders={"/work/d"})
+    world = World(folders={"/tree/d"})
     action = {"kind": "write_file", "path": "d/x.txt", "content": "x"}
     assert world.decide(action).decision is A
-    world.files["/work/d"] = Link("/home/agent")
+    world.files["/tree/d"] = Link("/home/agent")
     world.folders.clear()
     assert world.decide(action).decision is D
 
@@ -311,7 +311,7 @@ def test_E1_not_allowed_or_a_path_or_elsewhere_is_refused(action: object) -> Non
 def test_programs_are_judged_by_the_file_they_stand_for() -> None:
     known = frozenset({"sneaky", "git", "weird"})
     assert WORLD.decide(tool("sneaky", "x"), allowed=known).decision is D
-    inside = World(programs={"git": "/work/bin/git"})
+    inside = World(programs={"git": "/tree/bin/git"})
     assert inside.decide(tool("git", "status")).decision is D
     assert WORLD.decide(tool("weird"), allowed=known).rule == "unknown program"
     assert WORLD.decide(tool("python3", "src/app.py")).decision is A

@@ -18,8 +18,8 @@ from runtime.policy.shell import read_script
 from runtime.policy.testing import Link, World, shell, tool
 
 WORLD = World(
-    files={"/work/a.txt": "x", "/work/out": Link("/etc"), "/work/.git/config": "c"},
-    folders={"/work/src"},
+    files={"/tree/a.txt": "x", "/tree/out": Link("/etc"), "/tree/.git/config": "c"},
+    folders={"/tree/src"},
 )
 DEFAULT_ALLOWED = WORLD.context().allowed
 PLAIN = "ls cat rm sudo git status echo a.txt src ../x ~ / .git -rf --force -c export PATH=x ! # ="

@@ -13,12 +13,12 @@ from runtime.policy.testing import Link, World, shell, tool
 
 WORLD = World(
     files={
-        "/work/a/key.pem": "k",
-        "/work/a/b.txt": "x",
-        "/work/out": Link("/srv/data"),
-        "/work/alias": Link("a/key.pem"),
+        "/tree/a/key.pem": "k",
+        "/tree/a/b.txt": "x",
+        "/tree/out": Link("/srv/data"),
+        "/tree/alias": Link("a/key.pem"),
     },
-    folders={"/work/build", "/srv/data"},
+    folders={"/tree/build", "/srv/data"},
 )
 
 

@@ -15,7 +15,7 @@ from runtime.policy.reading import Verb
 from runtime.policy.testing import World, shell, tool
 
 A, Q, E, D = Decision.ALLOW, Decision.ASK, Decision.ESCALATE, Decision.DENY
-WORLD = World(files={"/work/secret": "s", "/work/src/a.py": "x", "/work/pkg/deep/b.txt": "x"})
+WORLD = World(files={"/tree/secret": "s", "/tree/src/a.py": "x", "/tree/pkg/deep/b.txt": "x"})
 
 
 def ruled(action: object, *rules: Rule, number: int = 3, **more: Any) -> Decision:
@@ -254,7 +254,7 @@ def test_keys_are_equal_for_equal_things() -> None:
         return WORLD.decide(action).key
 
     assert key({"kind": "read_file", "path": "./src//a.py"}) == key(
-        {"kind": "read_file", "path": "/work/src/a.py"}
+        {"kind": "read_file", "path": "/tree/src/a.py"}
     )
     assert key(tool("ls")) == key({"kind": "run_tool", "program": "ls"})
     assert key(tool("ls", cwd="src/.")) == key(tool("ls", cwd="src"))
@@ -286,6 +286,6 @@ def test_A15_a_change_of_what_verification_runs_is_named() -> None:
 
 
 def test_a_path_is_looked_at_once() -> None:
-    world = World(files={"/work/a": "x"})
+    world = World(files={"/tree/a": "x"})
     world.decide(shell("cat a a a && wc a && head ./a"))
     assert world.looked.count("a") == 1

@@ -36,7 +36,7 @@ def approval(verdict: Verdict, decision: Decision = ASK) -> ApprovalFact:
     return ApprovalFact("ap1", verdict.digest, decision, "bob")
 
 
-WORLD = World(files={"/work/src/a.py": "v1\n"})
+WORLD = World(files={"/tree/src/a.py": "v1\n"})
 REFUSE_TOUCH = layer(1, Rule("no-touch", DENY, tool=("run_tool",), program=("touch",)))
 REFUSE_DOCS = layer(3, Rule("no-docs", DENY, path=("docs",)))
 SABOTAGE: dict[str, tuple[object, dict[str, Any], dict[str, Any]]] = {
@@ -225,12 +225,12 @@ def test_an_approval_lifts_exactly_what_it_was_given_for() -> None:
 
 
 def test_T009_a_changed_file_makes_an_approval_worthless() -> None:
-    world = World(files={"/work/app.py": "v1\n"})
+    world = World(files={"/tree/app.py": "v1\n"})
     edit = {"kind": "replace_text", "path": "app.py", "expected": "v1", "replacement": "v3"}
     asked = world.decide(edit, "safe")
     given = approval(asked)
     assert world.decide(edit, "safe", approval=given).decision is ALLOW
-    world.files["/work/app.py"] = "v2\n"
+    world.files["/tree/app.py"] = "v2\n"
     assert world.decide(edit, "safe", approval=given).decision is ASK
     assert world.decide(edit, "safe", approval=given).key == asked.key
 
