@@ -39,6 +39,11 @@ MAX_NESTING = 60
 _FORK_BOMB = re.compile(r"([\w:.]{1,64})\s*\(\)\s*\{[^}]*\1\s*\|\s*\1[^}]*&[^}]*\}")
 _SIGNS = re.compile(r"[(){}\[\]<>|&;$`\"'#!*=\\]")
 _DATA = re.compile(r"[^'\"#]*<<-?(['\"])(\w{1,64})\1[^'\"]*")
+_PLAIN = re.compile(rb"[\x80-\xff]")
+"""Bytes that the grammar is not shown: its scanner looks characters past U+00FF up beyond the end
+of a C table and takes the process down. To a shell they are word characters, as `%` is; places
+stay the same, and the words themselves are taken from the script as it was given."""
+_FOREIGN_END = re.compile(r"<<[^\n]*[^\x00-\x7f]")
 _BETWEEN = re.compile(rb"(?:[ \t\n]|\\\n)*")
 
 
@@ -67,7 +72,9 @@ def read_script(reader: CommandReader, text: str, cwd: str, depth: int) -> list[
     if hidden:
         shown = ", ".join(hidden[:5])
         state.note("hidden characters", f"holds invisible or control characters: {shown}")
-    root = _parser().parse(source).root_node
+    if _FOREIGN_END.search(text):
+        state.note("not readable", "the end of a here-document is not plain ASCII")
+    root = _parser().parse(_PLAIN.sub(b"%", source)).root_node
     if root.descendant_count > MAX_NODES:
         state.note("too large", "the script has too many words to be read")
         return state.finish()

@@ -124,6 +124,27 @@ def test_monsters_are_answered_in_time_and_not_allowed(script: str) -> None:
     assert perf_counter() - started < 6
 
 
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_letters_of_all_the_world_do_not_take_the_process_down(seed: str) -> None:
+    """In a process of its own: without care, a scanner reads far beyond a table of C."""
+    code = (
+        "import random, sys\n"
+        "from runtime.policy.testing import World, shell\n"
+        "draw = random.Random(int(sys.argv[1])); world = World()\n"
+        "letter = lambda: chr(draw.choice((draw.randrange(128), draw.randrange(0xE000, 0x110000))))\n"
+        "for _ in range(3000):\n"
+        "    world.decide(shell(''.join(letter() for _ in range(draw.randint(1, 60)))))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, seed], timeout=50, check=False)
+    assert ended.returncode == 0
+
+
+def test_what_a_shell_takes_for_another_end_does_not_hide_code() -> None:
+    script = "cat <<'é'\nü\necho '\né\nrm -rf src\necho '"
+    assert judged(shell(script)) is not Decision.ALLOW
+    assert judged(shell("cat <<'END'\né\nEND\nls é")) is Decision.ALLOW
+
+
 def test_long_and_plain_is_still_plain() -> None:
     assert judged(shell("ls | " * 1000 + "wc")) is Decision.ALLOW
     assert judged(shell("echo " + "a{" * 2000)) is Decision.ALLOW
