@@ -166,6 +166,8 @@ class _Walk:
 
     def sequence(self, node: Node, nesting: int, around: Around | None) -> None:
         """Statements in order, in one scope."""
+        if node.type == "compound_statement" and not node.named_child_count:
+            self.state.note("construct", "a group without a command is not read")
         for child in node.named_children:
             self.statement(child, nesting + 1)
 

@@ -44,6 +44,9 @@ def _file(state: State, node: Node, around: Around, inner: Inner) -> None:
         if not operator.endswith("&-"):
             around.remarks.append(opaque("redirection", "a redirection without a target"))
         return
+    sign = next((child for child in node.children if child.type == operator), node)
+    if b"\n" in state.source[sign.end_byte : targets[0].start_byte].replace(b"\\\n", b""):
+        around.remarks.append(opaque("redirection", "the target is on another line"))
     if len(targets) > 1:
         around.remarks.append(opaque("redirection", "a redirection with several targets"))
     for target in targets:
@@ -52,11 +55,20 @@ def _file(state: State, node: Node, around: Around, inner: Inner) -> None:
         if word.text is None:
             reason = "the target of a redirection is made only when the script runs"
             around.remarks.append(opaque("redirection", reason))
+        elif _numbers_the_next(state.source, target):
+            reason = "a number in front of another redirection is no file"
+            around.remarks.append(opaque("redirection", reason))
         elif operator in (">&", "<&") and _DESCRIPTOR.fullmatch(word.text):
             continue
         else:
             verb = Verb.READ if operator == "<" else Verb.WRITE
             around.touches.append(Touch(verb, word.path()))
+
+
+def _numbers_the_next(source: bytes, target: Node) -> bool:
+    """Digits right before a redirection are its descriptor (POSIX 2.10.1), so none is left here."""
+    text = source[target.start_byte : target.end_byte]
+    return text.isdigit() and source[target.end_byte : target.end_byte + 1] in (b"<", b">")
 
 
 def _heredoc(

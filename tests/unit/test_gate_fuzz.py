@@ -88,8 +88,9 @@ def test_what_the_shell_itself_rejects_or_expands_is_never_allowed(script: str) 
     if decision is Decision.ALLOW:
         bare = script.replace("'", "").replace('"', "")
         assert "$(" not in bare or "'" in script
+        # What only bash knows (`&>`), a plain shell refuses to run at all.
         parsed = subprocess.run(
-            ["/bin/sh", "-n", "-c", script], capture_output=True, timeout=10, check=False
+            ["bash", "-n", "-c", script], capture_output=True, timeout=10, check=False
         )
         assert parsed.returncode == 0, script
 
@@ -143,6 +144,14 @@ def test_what_a_shell_takes_for_another_end_does_not_hide_code() -> None:
     script = "cat <<'é'\nü\necho '\né\nrm -rf src\necho '"
     assert judged(shell(script)) is not Decision.ALLOW
     assert judged(shell("cat <<'END'\né\nEND\nls é")) is Decision.ALLOW
+
+
+NOT_FOR_A_SHELL = [">> 2>&1", "echo x > 1>2", "cat < 0<src", "{ }", "ls > \n src/x", "&> \n x"]
+
+
+@pytest.mark.parametrize("script", NOT_FOR_A_SHELL)
+def test_what_the_grammar_takes_and_no_shell_does_is_not_allowed(script: str) -> None:
+    assert judged(shell(script)) is not Decision.ALLOW
 
 
 def test_long_and_plain_is_still_plain() -> None:
