@@ -30,7 +30,50 @@ SHAPED = {
     "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijklmnop",
     "private-key": PEM,
 }
+HEX = "0123456789abcdef" * 8
+MIXED = "aB3dE5gH7jK9mN1pQ2sT4vW6xY8z" * 10
+VENDORS = [
+    f"SG.{MIXED[:22]}.{MIXED[:43]}", f"NzA{MIXED[:21]}.GabCde.{MIXED[:27]}", f"SK{HEX[:32]}",
+    f"123456789:AA{MIXED[:33]}", f"dop_v1_{HEX[:64]}", f"shpat_{HEX[:32]}", f"sq0csp-{MIXED[:43]}",
+    f"{HEX[:32]}-us12", f"key-{HEX[:32]}", f"dckr_pat_{MIXED[:27]}", f"ATATT3{MIXED[:180]}",
+    f"figd_{MIXED[:40]}", f"lin_api_{MIXED[:40]}", f"ntn_{MIXED[:46]}", f"NRAK-{MIXED[:27]}",
+    f"PMAK-{HEX[:24]}-{HEX[:34]}", f"rubygems_{HEX[:48]}", f"sbp_{HEX[:40]}", f"dapi{HEX[:32]}",
+    f"glsa_{MIXED[:32]}_{HEX[:8]}", f"glc_{MIXED[:60]}", f"hvs.{MIXED[:90]}",
+    f"{MIXED[:14]}.atlasv1.{MIXED[:67]}", f"cio{MIXED[:32]}", f"AGE-SECRET-KEY-1{'QPZRY9X8GF' * 5}2TVDW0S3",
+    f"AKCp{MIXED[:69]}", f"pul-{HEX[:40]}", f"pscale_tkn_{MIXED[:43]}", f"fm2_{MIXED[:120]}",
+    f"tskey-auth-{MIXED[:12]}-{MIXED[:32]}", f"ops_eyJ{MIXED[:200]}", f"dp.pt.{MIXED[:43]}",
+    f"gsk_{MIXED[:52]}", f"r8_{MIXED[:37]}", f"pplx-{MIXED[:48]}", f"xai-{MIXED[:80]}",
+    f"sntrys_{MIXED[:90]}", f"nfp_{MIXED[:36]}", f"vcp_{MIXED[:56]}", f"HRKU-{MIXED[:58]}",
+    f"pat{MIXED[:14]}.{HEX[:64]}", f"dt0c01.{'A1B2C3D4' * 3}.{'A1B2C3D4' * 8}",
+    f"GOCSPX-{MIXED[:28]}", f"ya29.{MIXED[:120]}", f"xapp-1-A0123-{HEX[:60]}", f"whsec_{MIXED[:32]}",
+    f"sk_test_{MIXED[:24]}", f"glrt-{MIXED[:20]}", f"GR1348941{MIXED[:20]}", f"xoxe.xoxp-1-{MIXED[:60]}",
+    f"sk-ant-api03-{MIXED[:90]}", f"github_pat_{MIXED[:82]}", f"pypi-AgEIcHlwaS5vcmc{MIXED[:90]}",
+]  # fmt: skip
 plain = Redactor({})
+
+
+@pytest.mark.parametrize("token", VENDORS, ids=lambda token: token[:10])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_F55_a_token_of_a_known_vendor_is_hidden_whole_and_in_pieces(token, size):
+    text = f"It says: {token} and goes on"
+    shown = plain.text(text)
+    assert shown.startswith("It says: [redacted:") and shown.endswith("] and goes on")
+    stream = plain.stream()
+    pieces = [stream.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    assert "".join([*pieces, stream.end()]) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"https://hooks.slack.com/services/T0ABC/B0DEF/{MIXED[:24]}", MIXED[:24]),
+        (f"https://discord.com/api/webhooks/123456789012/{MIXED[:68]}", MIXED[:68]),
+        (f"AccountName=x;AccountKey={MIXED[:86]}==;Endpoint=y", MIXED[:86]),
+    ],
+)
+def test_F55_a_credential_within_an_address_is_hidden(text, secret):
+    assert secret not in plain.text(text)
+    assert "[redacted:" in plain.text(text)
 
 
 @pytest.mark.parametrize("name", SHAPED)
@@ -75,6 +118,8 @@ def test_F55_a_credential_is_found_by_what_stands_before_it(text, secret):
         "short",
         "The password is checked in login.py",
         "token = get_token()",
+        "class global-settings-provider-for-all and glob-pattern-matcher-module",
+        "vcs_info = patch.parts.somewhere; key-value-store; ops_team; fm2_radio",
         "a basic example of the bearer protocol",
         "import secrets\nsecret = secrets.token_urlsafe()",
         "https://example.org:8080/path?q=1@2",
