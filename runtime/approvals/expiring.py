@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from django.db import Error as DatabaseError
+from django.db.models.functions import Now
 
 from runtime.core.errors import Conflict, NotFound
 from runtime.journal.append import now
@@ -33,7 +34,7 @@ def lock(approval_id: str) -> tuple[Task, Approval]:
 def wake(book: Book, task: Task, why: str) -> None:
     """A locked task that waits for a question may go on."""
     if task.state == "waiting":
-        moves.move(book, task, "ready", TaskReady(why=f"approval {why}"), available_at=book.at)
+        moves.move(book, task, "ready", TaskReady(why=f"approval {why}"), available_at=Now())
 
 
 def expire(book: Book, task: Task, approval: Approval) -> None:

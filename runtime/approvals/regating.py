@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 
+from django.db.models.functions import Now
+
 from runtime.core import canonical
 from runtime.core.errors import NotFound, Unavailable
 from runtime.gating import policies, recorded
@@ -72,7 +74,7 @@ def regate(approval_id: str, book: Book) -> bool:
             supersede(chain, locked, REASON)
             if task.state == "waiting":
                 ready = TaskReady(why=REASON)
-                moves.move(chain, task, "ready", ready, available_at=chain.at)
+                moves.move(chain, task, "ready", ready, available_at=Now())
             return True
     except NotFound:
         return False  # the run was removed meanwhile, its approvals with it

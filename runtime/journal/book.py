@@ -5,11 +5,12 @@ The run's row is locked first; what is written with the ORM meanwhile commits wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
 from django.db.transaction import atomic, on_commit
 
 from runtime import faults
@@ -95,15 +96,35 @@ def open_run(run_id: str, *, skip_locked: bool = False, doing: str = "") -> Iter
     none; with `skip_locked` also where another holds it.
     """
     with atomic(durable=True):
-        rows = Run.objects.select_for_update(skip_locked=skip_locked and _skips())
-        run = rows.filter(pk=run_id).first()
-        if run is None:
-            raise NotFound(f"There is no run {run_id}.", remedy="`m31a status` lists the runs.")
-        book = Book(run, now())
+        book = _locked(run_id, skip_locked)
         yield book
         book.flush()
         faults.commit(doing, "before")
     faults.commit(doing, "after")
+
+
+@contextmanager
+def open_picked(pick: Callable[[], str | None], *, doing: str = "") -> Iterator[Book | None]:
+    """Like `open_run`, of the run that `pick` names within the transaction; None where it names
+    none. For databases with one writer: what is picked, nobody else can take meanwhile."""
+    with atomic(durable=True):
+        run_id = pick()
+        if run_id is None:
+            yield None
+            return
+        book = _locked(run_id, False)
+        yield book
+        book.flush()
+        faults.commit(doing, "before")
+    faults.commit(doing, "after")
+
+
+def _locked(run_id: str, skip_locked: bool) -> Book:
+    rows = Run.objects.select_for_update(skip_locked=skip_locked and one_of_many())
+    run = rows.filter(pk=run_id).first()
+    if run is None:
+        raise NotFound(f"There is no run {run_id}.", remedy="`m31a status` lists the runs.")
+    return Book(run, now())
 
 
 @contextmanager
@@ -139,7 +160,6 @@ def ensure_system() -> None:
     )
 
 
-def _skips() -> bool:
-    from django.db import connection
-
+def one_of_many() -> bool:
+    """Whether several write at once here, each with its rows locked: else one after the other."""
     return connection.features.has_select_for_update_skip_locked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 
 from runtime.core.errors import BadInput, Refused
 from runtime.journal.book import open_run
@@ -60,7 +61,7 @@ def retry(run_id: str, by: User, max_attempts: int | None = None) -> Run:
                 TaskRetried(),
                 actor=actor,
                 fresh_attempt=True,
-                available_at=book.at,
+                available_at=Now(),
                 reason="",
                 steps=0,
             )

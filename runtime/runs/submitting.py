@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from django.conf import settings
 from django.db import IntegrityError
+from django.db.models.functions import Now
 
 from runtime import artifacts, tasks
 from runtime.core import texts
@@ -242,7 +243,7 @@ def _write(
             role="implementer",
             objective=run.objective,
             state="ready",
-            available_at=book.at,
+            available_at=Now(),
         )
         submitted = RunSubmitted(
             objective=run.objective,

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from runtime import faults
 from runtime.core.errors import NotFound
-from runtime.journal.book import Book, open_run
+from runtime.journal.book import Book, one_of_many, open_picked, open_run
 from runtime.journal.chain import By
 from runtime.journal.kinds import TaskClaimed, TaskDemoted
 from runtime.journal.retrying import retrying
@@ -26,6 +26,9 @@ CANDIDATES = 20
 """Ready tasks that are read at once."""
 MAX_CANDIDATES = 1000
 """Ready tasks that one look considers; the rest wait for the next look."""
+
+LONGEST_DELAY = timedelta(minutes=15)
+"""A ready task that is to wait for longer than this waits for a clock that was set back since."""
 
 
 class Claim(NamedTuple):
@@ -54,16 +57,38 @@ def claim(owner: str, prefer: str | None = None, run: str | None = None) -> Clai
 
     With `run` only tasks of that run are considered.
     """
-    ready = Task.objects.filter(state="ready", available_at__lte=Now())
-    if run is not None:
-        ready = ready.filter(run=run)
-    order = ready.order_by(F("priority").desc(), "available_at", "id")
+    ready = _ready() if run is None else _ready().filter(run=run)
+    how = _passing if one_of_many() else _queueing
+    return how(ready, prefer, owner)
+
+
+def _ready() -> QuerySet[Task]:
+    """Tasks that could be claimed now. The database's clock set them ready, and is asked here."""
+    return Task.objects.filter(state="ready", available_at__lte=Now())
+
+
+def _in_order(ready: QuerySet[Task]) -> QuerySet[Task]:
+    return ready.order_by(F("priority").desc(), "available_at", "id")
+
+
+def _passing(ready: QuerySet[Task], prefer: str | None, owner: str) -> Claim | None:
+    """Where many write at once: candidates are found without locks, and a locked one is passed."""
     preferred = ready.filter(pk=prefer).values_list("id", "run_id") if prefer else ()
-    for task_id, run_id in chain(preferred, _pages(order)):
-        taken = _take(task_id, run_id, owner)
+    for task_id, run_id in chain(preferred, _pages(_in_order(ready))):
+        taken = _this(task_id, run_id, owner)
         if taken is not None:
             return taken
     return None
+
+
+@retrying
+def _this(task_id: str, run_id: str, owner: str) -> Claim | None:
+    try:
+        with open_run(run_id, skip_locked=True, doing="claim") as book:
+            task = _ready().filter(pk=task_id).select_for_update().first()
+            return _take(book, task, owner)
+    except NotFound:
+        return None  # another worker has this run locked; it is looked at again
 
 
 def _pages(order: QuerySet[Task]) -> Iterator[tuple[str, str]]:
@@ -75,25 +100,42 @@ def _pages(order: QuerySet[Task]) -> Iterator[tuple[str, str]]:
             return
 
 
+def _queueing(ready: QuerySet[Task], prefer: str | None, owner: str) -> Claim | None:
+    """Where one writes at a time: whoever's turn it is picks then. One picked before would be
+    gone by then, as everybody picks the first, and all would queue again."""
+    for _ in range(MAX_CANDIDATES):
+        if not ready.exists():  # looking costs the others nothing
+            return None
+        taken = _next(ready, prefer, owner)
+        if taken is not None:
+            return taken
+    return None
+
+
 @retrying
-def _take(task_id: str, run_id: str, owner: str) -> Claim | None:
-    try:
-        with open_run(run_id, skip_locked=True, doing="claim") as book:
-            task = (
-                Task.objects.select_for_update()
-                .filter(pk=task_id, state="ready", available_at__lte=Now())
-                .first()
-            )
-            if task is None:
-                return None
-            if _unmet(task):
-                # Ready although something that it needs has not ended so: it waits again.
-                move(book, task, "blocked", TaskDemoted())
-                return None
-            faults.hit("claim.after_select")
-            return _write(book, task, owner)
-    except NotFound:
-        return None  # another worker has this run locked; it is looked at again
+def _next(ready: QuerySet[Task], prefer: str | None, owner: str) -> Claim | None:
+    picked: Task | None = None
+
+    def pick() -> str | None:
+        nonlocal picked
+        if prefer is not None:
+            picked = ready.filter(pk=prefer).first()
+        picked = picked or _in_order(ready).first()
+        return None if picked is None else picked.run_id
+
+    with open_picked(pick, doing="claim") as book:
+        return None if book is None else _take(book, picked, owner)
+
+
+def _take(book: Book, task: Task | None, owner: str) -> Claim | None:
+    if task is None:
+        return None
+    if _unmet(task):
+        # Ready although something that it needs has not ended so: it waits again.
+        move(book, task, "blocked", TaskDemoted())
+        return None
+    faults.hit("claim.after_select")
+    return _write(book, task, owner)
 
 
 def _unmet(task: Task) -> bool:
@@ -129,7 +171,15 @@ def _write(book: Book, task: Task, owner: str) -> Claim:
 
 def ready_count() -> int:
     """Tasks that could be claimed now."""
-    return Task.objects.filter(state="ready", available_at__lte=Now()).count()
+    return _ready().count()
+
+
+def free(*, all_held: bool) -> int:
+    """Let ready tasks go that wait for a time: those that wait too long, or all, where the
+    database's clock was seen to be set back. How many. One that starts early does no harm."""
+    until = Now() if all_held else Now() + LONGEST_DELAY
+    held = Task.objects.filter(state="ready", available_at__gt=until)
+    return held.update(available_at=Now()) if held.exists() else 0
 
 
 def idle(run: str | None = None) -> bool:

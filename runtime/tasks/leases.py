@@ -25,11 +25,13 @@ from runtime.journal.retrying import retrying
 from runtime.models import Run, Task
 
 from . import incarnation
-from .claims import Claim, lease
+from .claims import Claim, free, lease
 from .moves import move
 
 LEASED = ("running", "cancelling")
 PAGE = 100
+SET_BACK_SECONDS = 1.0
+"""Smaller steps back of the clock are those of its care; a task that waits for one waits that long."""
 Standing = Literal["held", "cancel", "lost"]
 
 log = logging.getLogger(__name__)
@@ -57,23 +59,29 @@ class _Clock:
     """The database's clock, compared with one that nobody sets, from pass to pass.
 
     Where it has jumped ahead, or this machine slept meanwhile, leases look expired whose holders
-    live: they get the time to renew them.
+    live: they get the time to renew them. Where it was set back, tasks that became ready before
+    look as if they were to wait.
     """
 
     def __init__(self) -> None:
-        self._ahead: float | None = None
-        """By how much the database's clock was ahead of ours at most, at the last pass."""
+        self._ahead: tuple[float, float] | None = None
+        """By how much the database's clock was ahead of ours at the last pass: at least, at most."""
         self._trusted_from = 0.0
+        self.set_back = False
+        """Whether it was set back between the last two looks."""
 
     def trusted(self) -> bool:
         """Whether an expired lease may be believed now. The first pass of a process does."""
         before = time.monotonic()
         there = _database_time()
         after = time.monotonic()
-        if self._ahead is not None and there - after - self._ahead > lease().total_seconds() / 8:
+        least, most = there - after, there - before
+        before_least, before_most = self._ahead or (least, most)
+        self._ahead = (least, most)
+        self.set_back = most < before_least - SET_BACK_SECONDS
+        if least > before_most + lease().total_seconds() / 8:
             log.warning("The clock jumped ahead; leases are believed again after one lease.")
             self._trusted_from = after + lease().total_seconds()
-        self._ahead = there - before
         return after >= self._trusted_from
 
 
@@ -87,13 +95,16 @@ _clock = _Clock()
 
 
 def reap() -> int:
-    """Take back every task whose holder is dead or whose lease ran out; how many.
+    """Take back every task whose holder is dead or whose lease ran out; how many. And let go what
+    a clock that was set back holds up.
 
     A holder of this machine whose process is gone loses its task at once, any other only
     after a further quarter of the lease. A task that cannot be taken back keeps no other from it.
     """
     taken, after = 0, ""
     trusted = _clock.trusted()
+    if freed := free(all_held=_clock.set_back):
+        log.warning("%d ready tasks waited for a clock that was set back; they go on now.", freed)
     while True:
         page = list(
             Task.objects.filter(state__in=LEASED, pk__gt=after)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
+from django.db.models.functions import Now
 
 from runtime.core.errors import Refused, StaleFence
 from runtime.journal.book import Book, open_run
@@ -127,7 +128,7 @@ def _settle_children(book: Book, parent: Task) -> None:
             continue
         Dependency.objects.filter(pk=edge.pk, satisfied=False).update(satisfied=True)
         if not Dependency.objects.filter(child=child, satisfied=False).exists():
-            move(book, child, "ready", TaskReady(why="dependencies"), available_at=book.at)
+            move(book, child, "ready", TaskReady(why="dependencies"), available_at=Now())
 
 
 def _met(kind: str, state: str) -> bool:

@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 BOUNDS = {
     "claim_ms_p50": 10.0,
     "claim_ms_p99": 100.0,
+    "claim_saturated_ms_p99": 100.0,
     "submit_to_first_event_ms_p95": 250.0,
     "decision_to_resume_ms_p95": 1000.0,
     "kill_to_next_claim_ms_max": 3000.0,
@@ -37,7 +38,12 @@ BOUNDS = {
     "chaos_stale_writes": 0,
     "chaos_repeated_effects": 0,
 }
-INFORMATIVE = ("chaos_recovery_ms_p50", "chaos_recovery_ms_p95", "floor_commit_ms_p50")
+INFORMATIVE = (
+    "claim_saturated_ms_p50",
+    "chaos_recovery_ms_p50",
+    "chaos_recovery_ms_p95",
+    "floor_commit_ms_p50",
+)
 
 
 def quantile(values: list[float], part: float) -> float:
@@ -95,10 +101,13 @@ def measure(folder: Path, samples: int) -> dict[str, float]:
     finally:
         site.end()
     claims = parts.claims(workers=4, runs=100 + 10 * samples)
+    crowded = parts.claims(workers=4, runs=100 + 10 * samples, work=0.0)
     appends = parts.appends(20 * samples)
     return {
         "claim_ms_p50": quantile(claims, 0.5),
         "claim_ms_p99": quantile(claims, 0.99),
+        "claim_saturated_ms_p50": quantile(crowded, 0.5),
+        "claim_saturated_ms_p99": quantile(crowded, 0.99),
         "submit_to_first_event_ms_p95": quantile(found.starts, 0.95),
         "decision_to_resume_ms_p95": quantile(found.resumes, 0.95),
         "kill_to_next_claim_ms_max": max(found.deaths),

@@ -103,9 +103,9 @@ def every_first(run: Run) -> EventRow:
     return next(iter(every(run.pk)))
 
 
-def claims(workers: int, runs: int) -> list[float]:
-    """Milliseconds of each claim, where several processes claim, work on and end the tasks of
-    many runs."""
+def claims(workers: int, runs: int, work: float = WORK_SECONDS) -> list[float]:
+    """Milliseconds of each claim, where several processes claim, work on (for so many seconds)
+    and end the tasks of many runs."""
     for _ in range(runs):
         a_run()
     connections.close_all()
@@ -115,7 +115,7 @@ def claims(workers: int, runs: int) -> list[float]:
         if os.fork() == 0:
             os.close(read)
             with os.fdopen(write, "w") as out:
-                json.dump(_claim_all(), out)
+                json.dump(_claim_all(work), out)
             os._exit(0)
         os.close(write)
         pipes.append(read)
@@ -129,7 +129,7 @@ def claims(workers: int, runs: int) -> list[float]:
     return times
 
 
-def _claim_all() -> list[float]:
+def _claim_all(work: float) -> list[float]:
     owner, times = here(), []
     while Task.objects.filter(state="ready").exists():
         began = time.perf_counter()
@@ -137,7 +137,7 @@ def _claim_all() -> list[float]:
         took = (time.perf_counter() - began) * 1000
         if claim is not None:
             times.append(took)
-            time.sleep(WORK_SECONDS)
+            time.sleep(work)
             with tasks.held(claim) as hold:
                 hold.move("succeeded", TaskSucceeded(summary=""))
     return times

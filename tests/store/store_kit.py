@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.db import connection, connections
+from django.db.models.functions import Now
 
 from runtime import approvals, tasks
 from runtime.approvals import Card, Question
@@ -78,7 +79,7 @@ def a_run(
                 role="implementer",
                 objective="o",
                 state="blocked" if needs.get(key) else "ready",
-                available_at=book.at,
+                available_at=Now(),
             )
         for key, parents in needs.items():
             for parent in parents:

@@ -7,9 +7,11 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from runtime import tasks
+from runtime import runs, tasks
+from runtime.approvals import expiring
 from runtime.core.errors import Refused, StaleFence
 from runtime.journal import read
+from runtime.journal.append import now
 from runtime.journal.book import open_run
 from runtime.journal.kinds import (
     TaskCancelled,
@@ -19,8 +21,10 @@ from runtime.journal.kinds import (
     TaskWaiting,
 )
 from runtime.models import Run, SealedBytes, Task
+from runtime.people import service
 from runtime.runs import replay
-from runtime.tasks import moves
+from runtime.tasks import leases, moves
+from runtime.tasks.claims import LONGEST_DELAY
 from runtime.workflow.states import TaskState, legal
 from tests.store.store_kit import (
     a_run,
@@ -104,6 +108,53 @@ def test_a_task_that_is_not_yet_available_is_not_claimed():
     assert tasks.claim(here()) is None
     assert tasks.ready_count() == 0
     assert tasks.idle()
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_the_clock_of_the_application_holds_no_task(hours: int, monkeypatch: pytest.MonkeyPatch):
+    """On whatever machine a task was made ready: the database's clock says since when."""
+    wrong = now() + timedelta(hours=hours)
+    monkeypatch.setattr("runtime.journal.book.now", lambda: wrong)
+    parent = a_run("a", "b", needs={"b": ["a"]})
+    Task.objects.filter(run=parent, key="a").update(available_at=Now())
+    end(claimed(parent))
+    assert claimed(parent).task == ids_of(parent)["b"], "ready by the end of its parent"
+    failed = a_run(max_attempts=1)
+    Task.objects.filter(run=failed).update(available_at=Now())
+    end(claimed(failed), "failed")
+    user = service.add("root", ["admin", "submitter"], by=None)
+    runs.retry(failed.pk, user, 2)
+    assert claimed(failed).attempt == 2
+    question = ask(claimed(a_run()))
+    with open_run(question.run_id) as book:
+        expiring.expire(book, *expiring.lock(question.pk))
+    assert claimed(question.run).run == question.run_id
+
+
+def test_a_task_that_waits_for_longer_than_any_delay_waits_for_a_clock_that_was_set_back():
+    run, other = a_run(), a_run()
+    Task.objects.filter(run=run).update(available_at=Now() + LONGEST_DELAY + timedelta(seconds=9))
+    Task.objects.filter(run=other).update(available_at=Now() + timedelta(seconds=9))
+    assert tasks.claim(here()) is None
+    tasks.reap()
+    assert claimed(run).run == run.pk
+    assert tasks.claim(here()) is None, "this one was put off"
+
+
+def test_X3_a_clock_that_is_set_back_holds_no_task(monkeypatch: pytest.MonkeyPatch):
+    clock = leases._Clock()
+    monkeypatch.setattr(leases, "_clock", clock)
+    run = a_run()
+    Task.objects.filter(run=run).update(available_at=Now())
+    tasks.reap()
+    real = leases._database_time
+    monkeypatch.setattr(leases, "_database_time", lambda: real() - 60)
+    Task.objects.filter(run=run).update(available_at=Now() + timedelta(seconds=60))
+    assert tasks.claim(here()) is None
+    tasks.reap()
+    assert claimed(run).run == run.pk
+    tasks.reap()
+    assert not clock.set_back, "it stays where it was set"
 
 
 def test_priority_then_age_decides_and_a_hint_comes_first():
