@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import dj_database_url
-
-from m31a_site import data, environment
+from m31a_site import data, environment, postgres
 
 BASE_DIR = environment.ROOT
 M31A: Any = environment
@@ -75,10 +73,10 @@ TEMPLATES = [
 
 
 def _databases() -> dict[str, Any]:
-    if environment.DATABASE_URL:
-        url = dj_database_url.parse(environment.DATABASE_URL, conn_max_age=None)
-        return {"default": dict(url)}
     seconds = 20 if environment.ROLE in {"worker", "reconciler"} else 5
+    if environment.DATABASE_URL:
+        url, role = environment.DATABASE_URL, environment.ROLE
+        return {"default": postgres.configuration(url, role, seconds, environment.LEASE_SECONDS)}
     return {
         "default": {
             "ENGINE": "m31a_site.sqlite",

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connections
 
-from m31a_site import data
+from m31a_site import data, postgres
 from runtime.journal import append
 
 CONFIG = dict(settings.DATABASES["default"])
@@ -144,13 +144,10 @@ class Postgres:
     """A database of the server, copied from a migrated one."""
 
     def __init__(self, server: Server) -> None:
-        import dj_database_url
-
         data.prepare(settings.M31A.DATA_DIR)
         self.server = server
-        self._parse = dj_database_url.parse
         self._sql("postgres", "CREATE DATABASE template_m31a")
-        use(dict(self._parse(server.address("template_m31a"))))
+        use(_config(server.address("template_m31a")))
         call_command("migrate", verbosity=0, interactive=False)
         connections.close_all()
 
@@ -165,11 +162,16 @@ class Postgres:
         connections.close_all()
         self._sql("postgres", "DROP DATABASE IF EXISTS test_m31a WITH (FORCE)")
         self._sql("postgres", "CREATE DATABASE test_m31a TEMPLATE template_m31a")
-        use(dict(self._parse(self.server.address("test_m31a"))))
+        use(_config(self.server.address("test_m31a")))
 
     def leave(self) -> None:
         """Let go of the database."""
         connections.close_all()
+
+
+def _config(url: str) -> dict[str, Any]:
+    """The product's own configuration of a worker for a database."""
+    return postgres.configuration(url, "worker", 20, settings.M31A.LEASE_SECONDS)
 
 
 def _account() -> str:

@@ -9,6 +9,7 @@ import time
 from typing import NamedTuple
 
 import pytest
+from django.db import connection
 
 from runtime import runs
 from runtime.models import Run
@@ -176,6 +177,44 @@ def test_on_postgresql_a_reaper_passes_by_a_run_whose_holder_is_frozen(pg_hall: 
     dead.ended_well(lost=1)
     scene.do(scene.decide, scene.work)
     scene.ended_well(lost=0)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("point", ["claim.before_commit", "step.before_commit"])
+def test_on_postgresql_who_freezes_in_a_transaction_is_thrown_out(
+    pg_hall: Cast, monkeypatch: pytest.MonkeyPatch, point: str
+):
+    """The server ends its session and with it its locks; nobody has to end the process first."""
+    bounds = connection.settings_dict["OPTIONS"]
+    shorter = bounds["options"] + " -c idle_in_transaction_session_timeout=1s"
+    connection.close()
+    monkeypatch.setitem(bounds, "options", shorter)
+    scene = Scene(pg_hall)
+    scene.do(scene.hand_over)
+    zombie = scene.freeze(scene.work, f"{point}=stop@1")
+    try:
+        began = time.monotonic()
+        scene.cancel()  # needs the run, whose row the frozen one has locked
+        assert time.monotonic() - began < 5
+        before = len(scene.told.events)
+    finally:
+        assert faulty.thaw(zombie) == 0, "what it was about to do, it did not do"
+    connection.close()
+    monkeypatch.undo()
+    scene.do(scene.reap)
+    assert scene.told.state == "cancelled" and before <= len(scene.told.events)
+    assert scene.wrong() == []
+    assert scene.ledger == []
+
+
+@pytest.mark.postgres
+def test_on_postgresql_no_connection_may_hold_up_others_for_long(pg_hall: Cast):
+    def told(name: str) -> str:
+        with connection.cursor() as cursor:
+            return str(cursor.execute(f"SHOW {name}").fetchone()[0])
+
+    assert told("idle_in_transaction_session_timeout") == "30s"
+    assert (told("lock_timeout"), told("statement_timeout")) == ("20s", "1min")
 
 
 def test_a_cancel_while_the_worker_is_frozen_ends_cancelled_and_never_succeeded(hall: Cast):
