@@ -49,6 +49,7 @@ def document(approval: Approval) -> dict[str, Any]:
         "decision": approval.decision,
         "action": approvals.card(approval)["action"],
         "rule": approval.rule,
+        "digest": approval.digest,
         "expires_at": clock.stamp(approval.expires_at),
         "state": approval.state,
     }

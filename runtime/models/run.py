@@ -19,7 +19,7 @@ class RunQuerySet(models.QuerySet["Run"]):
     def visible_to(self, user: User) -> RunQuerySet:
         """The runs that a person may see: the own ones, or all with that right."""
         runs = self.exclude(pk="system")
-        if user.has_perm("runtime.see_all_runs"):
+        if user.gets("see_all_runs"):
             return runs
         return runs.filter(submitted_by=user.get_username())
 

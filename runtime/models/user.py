@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, Permission
 from django.db import models
 
 
@@ -20,6 +20,14 @@ class User(AbstractUser):
             ("manage_people", "Can add people and roles"),
             ("manage_workspaces", "Can register workspaces"),
         ]
+
+    def gets(self, codename: str) -> bool:
+        """Whether one of their groups gives an active person the permission, as it was when they
+        were read. Neither being superuser nor a permission given to them directly counts."""
+        if self.is_superuser:  # Django's own answer would be every permission there is
+            held = Permission.objects.filter(group__user=self, codename=codename)
+            return self.is_active and held.exists()
+        return f"runtime.{codename}" in self.get_group_permissions()
 
 
 class SignInLink(models.Model):

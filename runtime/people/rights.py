@@ -41,17 +41,8 @@ def roles_with(codename: str) -> tuple[str, ...]:
 
 
 def has(user: User, codename: str) -> bool:
-    """Whether a role gives a person the permission, as it was when they were read from the
-    database. Neither being superuser nor a permission given to the person directly counts."""
-    if user.is_superuser:
-        return user.is_active and codename in _of_groups(user)
-    return f"runtime.{codename}" in user.get_group_permissions()
-
-
-def _of_groups(user: User) -> set[str]:
-    return set(
-        Permission.objects.filter(group__user=user).values_list("codename", flat=True).distinct()
-    )
+    """Whether a role gives a person the permission, see `User.gets`."""
+    return user.gets(codename)
 
 
 def need(user: User, codename: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from runtime.core.errors import BadInput, NotFound, Refused
-from runtime.models import Event, SignInLink, User
+from runtime.models import Event, Run, SignInLink, User
 from runtime.people import ROLES, rights, service
 
 pytestmark = pytest.mark.usefixtures("site")
@@ -43,6 +43,8 @@ def test_an_admin_alone_may_not_approve() -> None:
 def test_a_superuser_has_only_what_the_roles_give() -> None:
     root = User.objects.create_superuser("root0")
     assert not rights.has(root, "decide_critical")
+    Run.objects.create(id="R" * 26, submitted_by="alice", created_at=timezone.now())
+    assert not Run.objects.visible_to(root).exists()
 
 
 @pytest.mark.parametrize(
