@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from runtime import approvals, runs, tasks
+from runtime.agent import state
 from runtime.core.errors import Conflict
 from runtime.journal.append import now
 from runtime.models import Approval, Worker
@@ -113,6 +114,21 @@ def test_F5_an_answer_after_the_expiry_is_told_the_outcome(cast):
     told.work()
     assert told.types.count("approval.expired") == 1
     assert told.state == "succeeded"
+
+
+def test_F6_after_a_late_answer_the_model_has_a_result_for_every_call(cast):
+    workspace(cast.alice)
+    told = play(cast.alice, [APPEND, tool("ls"), FINISH], mode="safe")
+    Approval.objects.update(expires_at=now() - timedelta(seconds=1))
+    with pytest.raises(Conflict):
+        approvals.decide(Approval.objects.get().pk, by=cast.bob, verdict="approve")
+    told.work()
+    assert told.state == "succeeded"
+    rows = ((row.type, row.task, row.payload) for row in told.events)
+    turns = state.fold(told.events[1].task, rows).turns
+    assert [turn.wanted["kind"] for turn in turns][:2] == ["run_shell", "run_tool"]
+    assert all(turn.result for turn in turns[:2])
+    assert "expired" in turns[0].result or "Nobody answered" in turns[0].result
 
 
 def test_the_question_of_a_model_gets_the_answer_of_a_person(cast):

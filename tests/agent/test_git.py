@@ -188,3 +188,24 @@ def test_a_difference_beyond_all_bounds_is_an_observation(cast):
     told = play(cast.alice, [tool("python3", "make.py"), {"kind": "git_diff"}, FINISH])
     assert "more than" in seen(told)[1]
     assert told.reason == "provider_exhausted", "only the open debt keeps it from its end"
+
+
+@pytest.mark.parametrize(
+    "command", [("reset", "--hard"), ("checkout", "--", "."), ("clean", "-fd")]
+)
+def test_F56_work_is_kept_before_git_may_discard_it(cast, command):
+    root = repository()
+    (root / "notes.txt").write_text("mine, not committed\n")
+    workspace(cast.alice, root)
+    steps = [EDIT, shell("echo more > made.txt"), tool("git", *command), VERIFY, FINISH]
+    told = play(cast.alice, steps)
+    assert told.state == "waiting", "discarding is never allowed unasked"
+    kept = [row.seq for row in told.events if row.type == "checkpoint.created"]
+    asked = next(row.seq for row in told.events if row.type == "approval.requested")
+    assert len(kept) == 2 and max(kept) < asked
+    answer(told, cast.bob)
+    told.work()
+    assert (root / "notes.txt").read_text() == "mine, not committed\n"
+    assert said(told, "show", f"{told.of('checkpoint.created')[1]['commit']}:made.txt").strip() == (
+        "more"
+    )

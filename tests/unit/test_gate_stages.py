@@ -289,3 +289,15 @@ def test_write_paths_bound_edits_and_declared_writes() -> None:
         (tool("cp", "src/a.py", "b.py"), DENY),
     ]:
         assert WORLD.decide(action, write_paths=("src", "*.md2")).decision is expected, action
+
+
+@pytest.mark.parametrize(
+    "script", ["echo x > {}", "tee {} < a.txt", "dd if=a.txt of={}", "cp a.txt {}", "mv a.txt {}"]
+)
+def test_F29_a_redirection_is_judged_as_a_write(script):
+    allowed = World().context().allowed | {"dd"}
+    written = {"kind": "write_file", "content": "x"}
+    for path in ("../o.txt", ".git/config", "/etc/passwd", "~/.bashrc", ".ssh/authorized_keys"):
+        outside = World().decide({**written, "path": path}).decision
+        found = World().decide(shell(script.format(path)), allowed=allowed).decision
+        assert found >= outside and found is not Decision.ALLOW, (path, found, outside)
