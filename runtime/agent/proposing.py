@@ -12,7 +12,7 @@ from runtime.core import canonical, digests
 from runtime.core.actions import Action, InvalidAction, parse
 from runtime.core.errors import Conflict, Refused
 from runtime.gating import decide
-from runtime.journal.append import Change, Row, new_id, now
+from runtime.journal.append import Change, Plus, Row, new_id, now
 from runtime.journal.deltas import DeltaWriter, remove
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import (
@@ -116,18 +116,14 @@ def _journal(session: Session, message: str, answer: Answer) -> Pending | None:
 
 
 def _counted(session: Session, answer: Answer) -> dict[str, Any]:
-    """The columns that count steps and tokens."""
-    steps = session.state.steps + 1
-    run = session.run
-    run.steps += 1
-    run.input_tokens += answer.usage.input_tokens
-    run.output_tokens += answer.usage.output_tokens
+    """The columns that count steps and tokens: the task's own, and the run's, where its other
+    tasks count, too."""
     return {
-        "task": {"steps": steps},
+        "task": {"steps": session.state.steps + 1},
         "run": {
-            "steps": run.steps,
-            "input_tokens": run.input_tokens,
-            "output_tokens": run.output_tokens,
+            "steps": Plus(1),
+            "input_tokens": Plus(answer.usage.input_tokens),
+            "output_tokens": Plus(answer.usage.output_tokens),
         },
     }
 

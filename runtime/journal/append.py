@@ -63,6 +63,12 @@ class Change(NamedTuple):
     where: Mapping[str, Any]
 
 
+class Plus(NamedTuple):
+    """So much more than the column holds at that moment: for what several writers count."""
+
+    more: int
+
+
 class Lost(StaleFence):
     """A row that the writer relied on has changed; nothing was written."""
 
@@ -90,8 +96,9 @@ def append(
 ) -> list[Draft]:
     """Write a worker's events with every projection they change, and return them.
 
-    `task` must change at least one column: its row count proves the fence. Raises
-    `StaleFence` where the claim no longer holds, and then nothing is written.
+    `task` must change at least one column: its row count proves the fence. A value of `run` may
+    be `Plus`: other tasks of the run count there, too. Raises `StaleFence` where the claim no
+    longer holds, and then nothing is written.
     """
     drafts = [draft(payload) for payload in payloads]
     work = _Work(by, drafts, task, run or {}, rows, changes, held, at or now())
@@ -102,7 +109,7 @@ def append(
 
 @dataclass
 class _Work:
-    """One append. `head` is the hash that its commit leaves, once it was tried."""
+    """One append. `last` is the number and hash of its last event, once it was tried."""
 
     by: By
     drafts: list[Draft]
@@ -112,7 +119,7 @@ class _Work:
     changes: Sequence[Change]
     held: tuple[str, ...]
     at: datetime
-    head: str = ""
+    last: tuple[int, str] | None = None
 
 
 @retrying
@@ -124,7 +131,7 @@ def _commit(work: _Work) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_lock(connection.alias), (by.run,))
             head = cursor.fetchone()
-            if head is not None and work.head and head[1] == work.head:
+            if head is not None and work.last and _stands(cursor, connection, by.run, work.last):
                 return
             if head is None or not _prove(cursor, connection, by, work.task, work.held):
                 raise StaleFence("Another claim owns the task now.")
@@ -143,9 +150,17 @@ def _commit(work: _Work) -> None:
             moved = {**work.run, "event_seq": seq + len(new), "head_hash": new[-1][-1]}
             if _update(cursor, connection, Run, moved, {"id": by.run, "event_seq": seq}) != 1:
                 raise AssertionError("the run's head moved under its own lock")
-            work.head = str(new[-1][-1])
+            work.last = (seq + len(new), str(new[-1][-1]))
         on_commit(lambda: hint.wake(by.run))
         faults.hit("step.before_commit")
+
+
+def _stands(cursor: Any, connection: Any, run: str, last: tuple[int, str]) -> bool:
+    """Whether an event is in the journal; others of the run may have been written after it."""
+    names = [_column(connection, Event, name) for name in ("run", "seq", "hash")]
+    where = " AND ".join(f"{name} = %s" for name in names)
+    cursor.execute(f"SELECT 1 FROM {_table(connection, Event)} WHERE {where}", (run, *last))
+    return cursor.fetchone() is not None
 
 
 def references(by: By, drafts: Sequence[Draft], at: datetime) -> list[Row]:
@@ -172,7 +187,7 @@ def references(by: By, drafts: Sequence[Draft], at: datetime) -> list[Row]:
 def _prove(
     cursor: Any, connection: Any, by: By, task: Mapping[str, Any], held: tuple[str, ...]
 ) -> bool:
-    sql = _update_sql(connection.alias, Task, tuple(task), ("id", "fence"))
+    sql = _update_sql(connection.alias, Task, tuple(task), frozenset(), ("id", "fence"))
     states = ", ".join(["%s"] * len(held))
     state = connection.ops.quote_name("state")
     arguments = _adapt_all(connection, Task, task) + [by.task, by.fence, *held]
@@ -181,13 +196,16 @@ def _prove(
 
 
 def _adapt_all(connection: Any, model: type[models.Model], values: Mapping[str, Any]) -> list[Any]:
+    return [_adapt(connection, model, name, value) for name, value in values.items()]
+
+
+def _adapt(connection: Any, model: type[models.Model], name: str, value: Any) -> Any:
     """Plain values go as they are; anything else through its field."""
-    return [
-        value
-        if type(value) in (int, str, NoneType)
-        else _field(model, name).get_db_prep_save(value, connection)
-        for name, value in values.items()
-    ]
+    if type(value) in (int, str, NoneType):
+        return value
+    if type(value) is Plus:
+        return value.more
+    return _field(model, name).get_db_prep_save(value, connection)
 
 
 def _field(model: type[models.Model], name: str) -> Any:
@@ -222,10 +240,18 @@ def _insert(alias: str, model: type[models.Model], names: tuple[str, ...]) -> st
 
 @cache
 def _update_sql(
-    alias: str, model: type[models.Model], names: tuple[str, ...], where: tuple[str, ...]
+    alias: str,
+    model: type[models.Model],
+    names: tuple[str, ...],
+    counted: frozenset[str],
+    where: tuple[str, ...],
 ) -> str:
     connection = connections[alias]
-    sets = ", ".join(f"{_column(connection, model, name)} = %s" for name in names)
+    columns = {name: _column(connection, model, name) for name in names}
+    sets = ", ".join(
+        f"{column} = {column} + %s" if name in counted else f"{column} = %s"
+        for name, column in columns.items()
+    )
     terms = " AND ".join(f"{_column(connection, model, name)} = %s" for name in where)
     return f"UPDATE {_table(connection, model)} SET {sets} WHERE {terms}"
 
@@ -237,7 +263,8 @@ def _update(
     values: Mapping[str, Any],
     where: Mapping[str, Any],
 ) -> int:
-    sql = _update_sql(connection.alias, model, tuple(values), tuple(where))
+    counted = frozenset(name for name, value in values.items() if type(value) is Plus)
+    sql = _update_sql(connection.alias, model, tuple(values), counted, tuple(where))
     arguments = _adapt_all(connection, model, values) + _adapt_all(connection, model, where)
     cursor.execute(sql, arguments)
     return int(cursor.rowcount)

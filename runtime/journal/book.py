@@ -20,7 +20,7 @@ from runtime.core.errors import NotFound
 from runtime.models import Artifact, Event, Run
 
 from . import chain, hint
-from .append import Row, now, references
+from .append import Plus, Row, now, references
 from .chain import By, Draft
 from .draft import draft
 from .kind import Payload
@@ -60,10 +60,13 @@ class Book:
         return self.run.event_seq
 
     def set(self, **values: Any) -> None:
-        """Change columns of the run's row with the events."""
+        """Change columns of the run's row with the events. The row is locked, so `Plus` is added
+        to what it holds."""
         for name, value in values.items():
+            if isinstance(value, Plus):
+                value = getattr(self.run, name) + value.more
             setattr(self.run, name, value)
-        self._values.update(values)
+            self._values[name] = value
 
     def flush(self) -> None:
         """Write what was added. Called once, at the end of the transaction."""

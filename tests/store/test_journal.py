@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 
 from runtime import blobs, tasks
 from runtime.core.canonical import NotCanonical
 from runtime.core.errors import NotFound, StaleFence
 from runtime.journal import hint, read
-from runtime.journal.append import Change, Lost, Row, append
+from runtime.journal.append import Change, Lost, Plus, Row, append
 from runtime.journal.book import new_run, open_run, open_system
 from runtime.journal.draft import PayloadTooLarge, moved, whole
 from runtime.journal.kinds import (
@@ -24,10 +26,12 @@ from runtime.journal.kinds import (
     TaskReady,
 )
 from runtime.models import Approval, Artifact, Event, PolicyDecision, Run, Task
+from runtime.runs import replay
 from runtime.runs.reading import status, summaries
 from tests.store.store_kit import (
     a_run,
     ask,
+    at_once,
     claimed,
     here,
     nothing_changed,
@@ -155,6 +159,57 @@ def test_a_projection_that_changed_meanwhile_undoes_the_whole_step():
     with pytest.raises(Lost):
         append(claim.by(), [_message()], task={"steps": 9}, changes=[gone])
     assert same()
+
+
+def _counts(tokens: int) -> dict[str, Plus]:
+    return {"steps": Plus(1), "input_tokens": Plus(1), "output_tokens": Plus(tokens)}
+
+
+def test_the_totals_of_a_run_are_right_where_several_of_its_tasks_count_at_once():
+    run = a_run("a", "b", "c")
+    claims = [claimed(run) for _ in range(3)]
+
+    def work(claim: tasks.Claim) -> None:
+        for step in range(1, 6):
+            append(claim.by(), [_message(step)], task={"steps": step}, run=_counts(2))
+
+    at_once([lambda claim=claim: work(claim) for claim in claims])
+    with tasks.held(claims[0]) as hold:
+        hold.append(_message(6))
+        hold.book.set(**_counts(2))
+        hold.book.set(**_counts(0))
+        Task.objects.filter(pk=hold.task.pk).update(steps=6)
+    with tasks.held(claims[1]) as hold:
+        hold.append(_message(6))
+        Task.objects.filter(pk=hold.task.pk).update(steps=6)
+        hold.book.set(output_tokens=Plus(2))
+    run.refresh_from_db()
+    assert (run.steps, run.input_tokens, run.output_tokens) == (17, 17, 34)
+    assert replay.check(run.pk) == ""
+
+
+def test_X3_a_commit_whose_answer_is_lost_counts_once_although_others_wrote_since(monkeypatch):
+    run = a_run("a", "b")
+    first, second = claimed(run), claimed(run)
+
+    tries = []
+
+    @contextmanager
+    def lossy(durable: bool) -> Iterator[None]:
+        with transaction.atomic(durable=durable):
+            yield
+        tries.append(1)
+        if len(tries) == 1:
+            monkeypatch.setattr("runtime.journal.append.atomic", transaction.atomic)
+            append(second.by(), [_message()], task={"steps": 1}, run=_counts(2))
+            raise OperationalError("the connection is gone")
+
+    monkeypatch.setattr("runtime.journal.append.atomic", lossy)
+    append(first.by(), [_message()], task={"steps": 1}, run=_counts(2))
+    assert types(run.pk).count("message.completed") == 2
+    run.refresh_from_db()
+    assert (run.steps, run.output_tokens) == (2, 4)
+    assert replay.check(run.pk) == ""
 
 
 def test_a_failure_in_the_middle_leaves_nothing_of_the_transaction():
