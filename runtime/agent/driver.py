@@ -11,7 +11,7 @@ import threading
 import time
 
 from django.conf import settings
-from django.db import OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 
 from runtime import approvals, faults, tasks
 from runtime.core.actions import Action, AskHuman, Finish
@@ -55,7 +55,7 @@ def drive(
         _slice(session)
     except StaleFence:
         _let_go(claim)
-    except OperationalError:
+    except (OperationalError, InterfaceError, InternalError):
         raise
     except (Unavailable, Refused, ProviderError, BadInput) as error:
         _end(claim, _reason(error), str(error))
