@@ -92,9 +92,10 @@ def journal_is_guarded(databases: Sequence[str] | None = None, **_: Any) -> list
         if missing:
             found.append(
                 Error(
-                    f"The database lacks triggers that protect the journal: {', '.join(missing)}.",
-                    hint="Run `manage.py migrate`, which installs them. If somebody removed them, "
-                    "run `m31a audit verify` first.",
+                    "Triggers that protect the journal are missing or changed: "
+                    f"{', '.join(missing)}.",
+                    hint="Run `m31a audit verify`, which says whether the record is whole, then "
+                    "`manage.py migrate`, which puts the triggers back.",
                     id="m31a.E005",
                 )
             )

@@ -1,11 +1,12 @@
 """Triggers: the journal is append-only, and a task only moves as the table of moves says.
 
 SQLite drops triggers whenever a migration remakes a table, so one step after every migration
-installs them, and a system check refuses to start where one is missing.
+installs them, and a system check refuses to start where one is missing or was changed.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from runtime.models import Event, Task, Tombstone
@@ -113,15 +114,51 @@ def install(connection: Any) -> None:
 
 
 def missing(connection: Any) -> list[str]:
-    """Names of triggers that are not in the database."""
-    table = "sqlite_master WHERE type = 'trigger'"
-    query = f"SELECT name FROM {table}"
-    if connection.vendor != "sqlite":
-        query = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D'"
+    """Names of triggers that are not in force as they must be. Where one of that name is there,
+    but is switched off, or is not or does not do what ours does, "(changed)" follows."""
+    vendor = connection.vendor
     with connection.cursor() as cursor:
-        cursor.execute(query)
-        present = {row[0] for row in cursor.fetchall()}
-    return [name for name in names(connection.vendor) if name not in present]
+        cursor.execute(_SQLITE_PRESENT if vendor == "sqlite" else _POSTGRES_PRESENT)
+        present: dict[str, set[tuple[str, ...]]] = {}
+        for name, *parts in cursor.fetchall():
+            present.setdefault(name, set()).add(tuple(_flat(part) for part in parts))
+    return [
+        name if name not in present else f"{name} (changed)"
+        for name, wanted in _wanted(vendor).items()
+        if wanted not in present.get(name, set())
+    ]
+
+
+_SQLITE_PRESENT = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+_POSTGRES_PRESENT = """
+    SELECT t.tgname, t.tgenabled::text, pg_get_triggerdef(t.oid, true), p.prosrc, l.lanname,
+           coalesce(p.proconfig::text, '')
+    FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_language l ON l.oid = p.prolang
+    WHERE NOT t.tgisinternal
+"""
+_ALWAYS = "O"
+"""How a trigger is switched on for everything but replication."""
+
+
+def _wanted(vendor: str) -> dict[str, tuple[str, ...]]:
+    """What the catalogue says of each trigger while nobody touched it."""
+    if vendor == "sqlite":
+        return {name: (_flat(f"CREATE TRIGGER {name} {rest}"),) for name, rest in _sqlite().items()}
+    made = _postgres()
+    bodies = {}
+    for statement in itertools.chain(*made.values()):
+        if statement.startswith("CREATE OR REPLACE FUNCTION"):
+            head, body, _ = statement.split("$$")
+            bodies[head.split()[4]] = body
+    return {
+        name: (_ALWAYS, _flat(statements[-1]), _flat(bodies[statements[-1].split()[-1]]),
+               "plpgsql", "")
+        for name, statements in made.items()
+    }  # fmt: skip
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def use_wal(connection: Any) -> None:

@@ -91,7 +91,7 @@ def verify(run: str, *, bytes_too: bool = True) -> dict[str, Any]:
     if bytes_too and result["ok"] and (damage := _damaged(run)):
         result |= {"ok": False, "reason": damage}
     if absent := guards.missing(connection):
-        note = f"triggers are missing: {', '.join(absent)}; `m31a up` puts them back"
+        note = f"triggers are missing or changed: {', '.join(absent)}; `manage.py migrate` puts them back"
         result["reason"] = f"{result['reason']}; {note}" if result["reason"] else note
     return result
 

@@ -10,9 +10,11 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.db.transaction import atomic
 
+from m31a_site import checks
 from runtime.journal import guards, verify
 from runtime.journal.append import now
 from runtime.models import Approval, Event, Run, Task, Tombstone
+from runtime.worker import doctor
 from runtime.workflow.states import LEASED, TaskState, legal
 from tests.store.store_kit import a_run, asked, claimed, sql, without_guards
 
@@ -170,5 +172,55 @@ def test_a_trigger_that_is_only_switched_off_counts_as_missing():
         pytest.skip("SQLite cannot switch a trigger off")
     for name in ("m31a_event_update", "m31a_event_truncate"):
         sql(f"ALTER TABLE runtime_event DISABLE TRIGGER {name}")
-        assert guards.missing(connection) == [name]
+        assert guards.missing(connection) == [f"{name} (changed)"]
         sql(f"ALTER TABLE runtime_event ENABLE TRIGGER {name}")
+
+
+def weakened(name: str) -> list[str]:
+    """What somebody may put in the place of a trigger so that its name stands as before."""
+    table = "runtime_task" if "task_move" in name else "runtime_event"
+    of = " OF state" if "task_move" in name else ""
+    if connection.vendor == "sqlite":
+        mild = f"CREATE TRIGGER {name} BEFORE UPDATE{of} ON {table} BEGIN SELECT 1; END"
+        return [f"DROP TRIGGER {name}", mild]
+    call = "m31a_moves" if "task_move" in name else "m31a_append_only"
+    return [
+        f"DROP TRIGGER {name} ON {table}",
+        f"CREATE TRIGGER {name} BEFORE UPDATE{of} ON {table} FOR EACH ROW "
+        f"WHEN (OLD.id IS NULL) EXECUTE FUNCTION {call}()",
+    ]
+
+
+@pytest.mark.parametrize("name", ["m31a_event_update", "m31a_task_move"])
+def test_a_trigger_that_was_weakened_is_noticed_and_put_back(name, monkeypatch):
+    for statement in weakened(name):
+        sql(statement)
+    assert guards.missing(connection) == [f"{name} (changed)"]
+    assert f"{name} (changed)" in verify.verify("system")["reason"]
+    (error,) = checks.journal_is_guarded(["default"])
+    assert f"{name} (changed)" in error.msg and "migrate" in error.hint
+    monkeypatch.setattr(doctor, "_has_database", lambda: True)
+    row = doctor._database()
+    assert not row.ok and f"{name} (changed)" in row.detail and "migrate" in row.remedy
+    guards.install(connection)
+    assert guards.missing(connection) == []
+
+
+def test_a_function_of_a_trigger_that_was_weakened_is_noticed():
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite's triggers hold what they do")
+    sql(
+        "CREATE OR REPLACE FUNCTION m31a_append_only() RETURNS trigger LANGUAGE plpgsql "
+        "AS $$ BEGIN RETURN NEW; END $$"
+    )
+    assert "m31a_event_update (changed)" in guards.missing(connection)
+    assert "m31a_event_delete (changed)" not in guards.missing(connection)
+    guards.install(connection)
+    assert guards.missing(connection) == []
+
+
+def test_triggers_of_the_operators_own_are_their_business():
+    if connection.vendor != "sqlite":
+        pytest.skip("said of SQLite")
+    sql("CREATE TRIGGER watch AFTER INSERT ON runtime_event BEGIN SELECT 1; END")
+    assert guards.missing(connection) == []
