@@ -2,11 +2,11 @@
 
 from runtime.sandbox.accounts import pick_uid, uid_range
 from runtime.sandbox.cage import Cage
+from runtime.sandbox.choice import check, require
 from runtime.sandbox.client import end_leftovers
 from runtime.sandbox.etc import base_etc
 from runtime.sandbox.host import run_host
 from runtime.sandbox.oneshot import OneShot, run_one
-from runtime.sandbox.selftest import check, require
 from runtime.sandbox.spec import CageSpec, Finding, HostResult, Limits, Mount, Result
 from runtime.sandbox.toolchains import Toolchain, find_toolchains
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import posixpath
+import shutil
 import threading
 from collections.abc import Mapping
 from types import TracebackType
@@ -13,13 +14,14 @@ from typing import Self
 from runtime.core.commands import Command, Exec, Shell
 from runtime.core.errors import BadInput, Unavailable
 from runtime.policy.authorised import Authorised
-from runtime.sandbox import broker, bubblewrap, command, diagnosis, environment, layout, seccomp
+from runtime.sandbox import backends, command, diagnosis, environment, layout, wire
 from runtime.sandbox.client import Broker
+from runtime.sandbox.prepared import Prepared
 from runtime.sandbox.spec import CageSpec, Result
 
 _REQUEST_BYTES = 160 << 10  # one message to the broker; the kernel bounds one argument to 128 KiB
 _CWD_BYTES = 4096
-_LIMIT_NAMES = {broker.OVER_MEMORY: "memory_bytes", broker.OVER_WRITTEN: "written_bytes"}
+_LIMIT_NAMES = {wire.OVER_MEMORY: "memory_bytes", wire.OVER_WRITTEN: "written_bytes"}
 _LIMIT_SIGNALS = {25: "file_bytes"}  # SIGXFSZ
 
 
@@ -30,11 +32,19 @@ class Cell:
     executed without it, and a new one must be made.
     """
 
-    def __init__(self, spec: CageSpec, *, covers: tuple[layout.Cover, ...] = ()) -> None:
+    def __init__(
+        self,
+        spec: CageSpec,
+        *,
+        covers: tuple[layout.Cover, ...] = (),
+        backend: str = backends.BUBBLEWRAP,
+    ) -> None:
         self.spec = spec
         self._covers = covers
+        self._backend = backend
         self._lock = threading.Lock()
         self._link: Broker | None = None
+        self._prepared: Prepared | None = None
         self._facts: dict[str, str | int | bool] = {}
         self._closed = False
 
@@ -55,6 +65,8 @@ class Cell:
             self._closed = True
             if self._link is not None:
                 self._link.close()
+            if self._prepared is not None and self._prepared.private:  # if the broker was killed
+                shutil.rmtree(self._prepared.private, ignore_errors=True)
 
     @property
     def broker_pid(self) -> int | None:
@@ -91,15 +103,17 @@ class Cell:
         wall = self.spec.limits.wall_seconds if timeout is None else timeout
         if not wall > 0 or not math.isfinite(wall):
             raise BadInput(f"The timeout {wall!r} is not positive and finite.", field="timeout")
+        argv, cwd = _argv(subject), self._cwd(subject.cwd)
+        values = environment.build(self.spec.path, dict(subject.env), env or {})
+        _check_size(argv, values)
+        link, prepared = self._start(profile)
         request: dict[str, object] = {
-            "argv": _argv(subject),
-            "place": b"--chdir\0" + os.fsencode(self._cwd(subject.cwd)) + b"\0",
-            "env": environment.build(self.spec.path, dict(subject.env), env or {}),
+            "argv": argv,
+            "cwd": os.fsencode(prepared.place(cwd)),
+            "env": environment.placed(values, prepared),
             "wall": wall,
             "profile": profile,
         }
-        _check_size(request)
-        link = self._start(profile)
         done = command.exchange(
             link,
             request,
@@ -123,46 +137,58 @@ class Cell:
             )
         return posixpath.normpath(posixpath.join(self.spec.root, cwd))
 
-    def _prove(self) -> None:
-        """Called once before the broker starts; raises Unavailable where nothing may run."""
+    def place(self, target: str) -> str:
+        """Where commands find what the spec puts at `target`: there, or, under a backend that
+        mounts nothing, where it really is. Starts the broker. Raises as `run` does."""
+        return self._start("tool")[1].place(target)
 
-    def _start(self, profile: str) -> Broker:
+    def _prove(self) -> str:
+        """Called once before the broker starts: the backend to use. Raises Unavailable where
+        nothing may run."""
+        return self._backend
+
+    def _prepare(self, backend: str) -> Prepared:
+        return backends.prepare(backend, self.spec, self._covers)
+
+    def _start(self, profile: str) -> tuple[Broker, Prepared]:
         if profile not in layout.PROFILES:
             raise BadInput(f"There is no profile {profile!r}.", field="profile")
         with self._lock:
             if self._closed:
                 raise Unavailable("This cage is closed.", remedy="Make a new one.")
-            if self._link is None:
-                self._prove()
-                bwrap = bubblewrap.find()
+            if self._link is None or self._prepared is None:
+                backend = self._prove()
                 if os.geteuid() == 0 and not self.spec.uid:
                     raise Unavailable(
                         "The server runs as root and the cage names no account for its commands.",
                         remedy="Give an account of the range M31A_UID_RANGE.",
                         field="uid",
                     )
-                plan = layout.plan(self.spec, bwrap, self._covers)
+                self._prepared = self._prepare(backend)
                 self._link = Broker(
-                    plan, seccomp.build(), self.spec.limits, self.spec.uid, self.spec.gid,
-                    self.spec.label,
-                )  # fmt: skip
-                self._facts = _attestation(bwrap, self._link)
-            return self._link
+                    self._prepared, self.spec.limits, self.spec.uid, self.spec.gid, self.spec.label
+                )
+                counts = "io-accounting" if self._link.counts_writes else "file-size-only"
+                self._facts = self._prepared.facts | {
+                    "uid": self._link.uid,
+                    "written_limit": counts,
+                }
+            return self._link, self._prepared
 
     def _result(self, subject: Command, done: command.Exchange) -> Result:
         verdict, stderr = done.verdict, done.stderr.bytes()
         status, signal = _ending(verdict)
         failure = None
-        if verdict.reason == broker.BROKEN:
+        if verdict.reason == wire.BROKEN:
             failure = f"The command was not completed: {verdict.text}."
-        elif verdict.code is None and verdict.reason == broker.ENDED:
-            failure = diagnosis.failure(stderr, subject)
+        elif verdict.code is None and verdict.reason == wire.ENDED:
+            failure = diagnosis.failure(verdict.text.encode() or stderr, subject)
             stderr = b""  # it was bubblewrap's; the program never ran
         return Result(
             status=status,
             signal=signal,
-            timed_out=verdict.reason == broker.TIMED_OUT,
-            cancelled=verdict.reason == broker.CANCELLED,
+            timed_out=verdict.reason == wire.TIMED_OUT,
+            cancelled=verdict.reason == wire.CANCELLED,
             limit=_LIMIT_NAMES.get(verdict.reason, _LIMIT_SIGNALS.get(signal or 0)),
             stdout=done.stdout.bytes(),
             stderr=stderr,
@@ -198,9 +224,7 @@ def _argv(subject: Command) -> list[bytes]:
         raise BadInput(f"The command cannot be encoded: {error}", field="args") from error
 
 
-def _check_size(request: dict[str, object]) -> None:
-    argv, env = request["argv"], request["env"]
-    assert isinstance(argv, list) and isinstance(env, dict)
+def _check_size(argv: list[bytes], env: dict[bytes, bytes]) -> None:
     size = sum(map(len, argv)) + sum(len(name) + len(value) for name, value in env.items())
     if size + 16 * (len(argv) + len(env)) > _REQUEST_BYTES or max(map(len, argv)) >= 128 << 10:
         raise BadInput(
@@ -215,27 +239,8 @@ def _ending(verdict: command.Verdict) -> tuple[int | None, int | None]:
     """Exit status and signal; what was killed at a bound has no status of its own."""
     code = verdict.code
     if code is None:
-        killed = verdict.reason not in (broker.ENDED, broker.BROKEN)
+        killed = verdict.reason not in (wire.ENDED, wire.BROKEN)
         return None, 9 if killed else None
     if 128 < code <= 128 + 64:
         return None, code - 128
     return code, None
-
-
-def _attestation(bwrap: bubblewrap.Bubblewrap, link: Broker) -> dict[str, str | int | bool]:
-    """What held each command of this cage, for its trace."""
-    return {
-        "backend": "bubblewrap",
-        "bubblewrap_version": bwrap.version,
-        "bubblewrap_kind": bwrap.kind,
-        "uid": link.uid,
-        "network": "none",
-        "seccomp": "denylist",
-        "capabilities": "none",
-        "user_namespaces": "disabled",
-        "memory_limit": "rlimit+watcher",
-        "process_limit": "rlimit",
-        "file_limit": "rlimit",
-        "written_limit": "io-accounting" if link.counts_writes else "file-size-only",
-        "tmpfs_limit": "size",
-    }

@@ -16,7 +16,8 @@ import threading
 from collections.abc import Callable
 
 from runtime.core.errors import Unavailable
-from runtime.sandbox.layout import Plan
+from runtime.sandbox import processes
+from runtime.sandbox.prepared import Prepared
 from runtime.sandbox.spec import Limits
 
 GRACE_SECONDS = 0.3  # between SIGTERM and SIGKILL
@@ -34,8 +35,7 @@ class Broker:
 
     def __init__(
         self,
-        plan: Plan,
-        seccomp: bytes,
+        prepared: Prepared,
         limits: Limits,
         uid: int | None,
         gid: int | None,
@@ -50,11 +50,12 @@ class Broker:
             "server": self._owner,
             "uid": uid,
             "gid": gid if gid else uid if uid is not None else os.getegid(),
-            "sources": list(plan.sources),
-            "bwrap": plan.bwrap,
-            "args": plan.arguments,
+            "sources": list(prepared.sources),
+            "bwrap": prepared.bwrap,
+            "args": dict(prepared.arguments),
+            "direct": prepared.direct,
             "tag": self._tag.encode(),
-            "seccomp": seccomp,
+            "seccomp": prepared.filter,
             "grace": GRACE_SECONDS,
             "memory_bytes": limits.memory_bytes,
             "written_bytes": limits.written_bytes,
@@ -198,13 +199,42 @@ def _end(wanted: Callable[[str], bool]) -> int:
                 words = file.read(65536).decode("utf-8", "replace").split("\0")
             is_broker = len(words) == 8 and words[4] == _PROGRAM and wanted(words[6])
             if is_broker or wanted(words[0]):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
-                killed += 1
+                killed += _kill_tree(int(name), handle)
         except OSError:
             continue  # gone meanwhile, or somebody else's
         finally:
             os.close(handle)
     return killed
+
+
+def _kill_tree(pid: int, handle: int) -> int:
+    """It and everything below it, stopped from the top down: a forked keeper holds what no
+    namespace ends. The number of those that were killed."""
+    signal.pidfd_send_signal(handle, signal.SIGSTOP)
+    below: dict[int, int] = {}
+    while fresh := [one for one in processes.family(pid)[1:] if one not in below]:
+        for one in fresh:
+            try:
+                below[one] = os.pidfd_open(one)
+            except OSError:
+                below[one] = -1
+                continue
+            _signal(below[one], signal.SIGSTOP)
+    killed = 1 + sum(1 for one in below.values() if one >= 0)
+    for one in (*below.values(), handle):
+        if one >= 0:
+            _signal(one, signal.SIGKILL)
+    for one in below.values():
+        if one >= 0:
+            os.close(one)
+    return killed
+
+
+def _signal(handle: int, number: int) -> None:
+    try:
+        signal.pidfd_send_signal(handle, number)
+    except (ProcessLookupError, PermissionError):
+        return  # over, or not ours: a first process that its own namespace made another's
 
 
 def _rlimits(limits: Limits) -> list[tuple[int, int]]:

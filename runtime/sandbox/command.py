@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runtime.sandbox import broker
+from runtime.sandbox import wire
 from runtime.sandbox.client import GRACE_SECONDS, Broker
 from runtime.sandbox.output import Kept
 
@@ -32,7 +32,7 @@ class Verdict:
     text: str
 
 
-GONE = Verdict(None, broker.BROKEN, 0, 0, "the cage's broker is gone; a new cage is needed")
+GONE = Verdict(None, wire.BROKEN, 0, 0, "the cage's broker is gone; a new cage is needed")
 
 
 @dataclass(slots=True)
@@ -167,7 +167,7 @@ def _cancel(control: socket.socket) -> None:
 def _give_up(link: Broker) -> Verdict:
     """The broker does not answer: its end takes every command along."""
     link.bury()
-    return Verdict(None, broker.BROKEN, 0, 0, "the cage's broker did not answer and was ended")
+    return Verdict(None, wire.BROKEN, 0, 0, "the cage's broker did not answer and was ended")
 
 
 def _read_verdict(control: socket.socket) -> Verdict:
@@ -175,8 +175,8 @@ def _read_verdict(control: socket.socket) -> Verdict:
         data = control.recv(4096)
     except OSError:
         return GONE
-    if len(data) < broker.REPLY.size:
+    if len(data) < wire.REPLY.size:
         return GONE
-    code, reason, cpu, peak = broker.REPLY.unpack_from(data)
-    text = data[broker.REPLY.size :].decode("utf-8", "replace")
+    code, reason, cpu, peak = wire.REPLY.unpack_from(data)
+    text = data[wire.REPLY.size :].decode("utf-8", "replace")
     return Verdict(None if code < 0 else code, reason, cpu // 1000, peak, text)

@@ -69,10 +69,12 @@ def remedy(complaint: str) -> str:
 
 
 def failure(complaint: bytes, subject: Command) -> str:
-    """Why a program was not executed, from what bubblewrap said: one of four clear sentences."""
+    """Why a program was not executed, from what bubblewrap (or a keeper, in the same words) said:
+    one of four clear sentences."""
     said = complaint.decode("utf-8", "replace").strip()
     program = subject.argv()[0]
-    if said.startswith("bwrap: execvp "):
+    words = said.removeprefix("bwrap: ")
+    if words.startswith("execvp "):
         if said.endswith("No such file or directory"):
             return (
                 f"The program {program!r} was not found in the sandbox"
@@ -81,7 +83,7 @@ def failure(complaint: bytes, subject: Command) -> str:
         if said.endswith(("Permission denied", "Exec format error")):
             return f"The program {program!r} is not executable in the sandbox."
         return f"The program {program!r} could not be executed: {said.rpartition(': ')[2]}."
-    if said.startswith("bwrap: Can't chdir to"):
+    if words.startswith("Can't chdir to"):
         return (
             f"The working directory {subject.cwd!r} cannot be entered in the sandbox:"
             f" {said.rpartition(': ')[2]}."

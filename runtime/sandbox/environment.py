@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from runtime.core.errors import BadInput
+from runtime.sandbox.prepared import Prepared
 from runtime.sandbox.spec import AGENT_HOME
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -49,6 +50,19 @@ def build(path: tuple[str, ...], *additions: Mapping[str, str]) -> dict[bytes, b
             check(name, value)
             values[name] = value
     return {os.fsencode(name): os.fsencode(value) for name, value in values.items()}
+
+
+def placed(values: Mapping[bytes, bytes], prepared: Prepared) -> dict[bytes, bytes]:
+    """The same where the cage's places are somewhere else: PATH, and what the backend sets unless
+    the command has its own."""
+    found = dict(values)
+    folders = os.fsdecode(found[b"PATH"]).split(":")
+    found[b"PATH"] = os.fsencode(":".join(prepared.place(folder) for folder in folders))
+    for name, value in prepared.env.items():
+        usual = _FIXED.get(name)
+        if found.get(os.fsencode(name)) == (None if usual is None else os.fsencode(usual)):
+            found[os.fsencode(name)] = os.fsencode(value)
+    return found
 
 
 def check(name: str, value: str) -> None:

@@ -23,13 +23,13 @@ _WRITTEN = {
 }
 # Of the host, where it has them: what programs need to start, to know types and to check
 # certificates. Nothing that holds a secret, nothing about its users or its network.
-_FILES = (
+FILES = (
     "ld.so.cache", "ld.so.conf", "ld-musl-x86_64.path", "ld-musl-aarch64.path", "localtime",
     "protocols", "services", "mime.types", "os-release", "debian_version",
     "ssl/openssl.cnf", "ssl/cert.pem", "ssl/certs/ca-certificates.crt",
     "pki/tls/certs/ca-bundle.crt", "pki/tls/cert.pem", "pki/tls/openssl.cnf",
 )  # fmt: skip
-_FOLDERS = ("alternatives", "ld.so.conf.d", "crypto-policies/back-ends")
+FOLDERS = ("alternatives", "ld.so.conf.d", "crypto-policies/back-ends")
 
 
 def base_etc(folder: str) -> None:
@@ -39,9 +39,9 @@ def base_etc(folder: str) -> None:
     """
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, 0o755)
-    for name in _FILES:
+    for name in FILES:
         _copy_file(os.path.join("/etc", name), os.path.join(folder, name))
-    folders = [*_FOLDERS, *sorted(name for name in os.listdir("/etc") if name.startswith("java-"))]
+    folders = [*FOLDERS, *sorted(name for name in os.listdir("/etc") if name.startswith("java-"))]
     for name in folders:
         _copy_folder(os.path.join("/etc", name), os.path.join(folder, name))
     for name, text in _WRITTEN.items():

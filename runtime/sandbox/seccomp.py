@@ -13,9 +13,11 @@ import struct
 from dataclasses import dataclass
 
 from runtime.core.errors import Unavailable
+from runtime.sandbox import syscalls_alone
 
 ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _GREATER, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x25, 0x45, 0x06
+_AND = 0x54
 _NUMBER, _ARCH, _ARGS = 0, 4, 16  # offsets in struct seccomp_data
 
 _NEW_NAMESPACE = 0x7E020000  # every CLONE_NEW* that clone(2) can express
@@ -86,11 +88,14 @@ _JUDGED_BY_ARGUMENT = {"clone", "personality", "ioctl", "socket", "shmget", *_MO
                        *_OPENERS}  # fmt: skip
 
 
+_Step = tuple[int, int, int, int]  # operation, jump if true, jump if false, value
+
+
 class _Program:
     """Instructions in order. The number of the call is in the accumulator between rules."""
 
     def __init__(self) -> None:
-        self.code: list[tuple[int, int, int, int]] = []
+        self.code: list[_Step] = []
 
     def add(self, code: int, value: int, yes: int = 0, no: int = 0) -> None:
         self.code.append((code, yes, no, value))
@@ -100,15 +105,17 @@ class _Program:
         self.add(_EQUAL, number, 0, 1)
         self.add(_RETURN, ERRNO | error)
 
-    def judge(self, number: int, tests: list[tuple[int, int, int, int]]) -> None:
+    def judge(self, number: int, tests: list[_Step]) -> None:
         """The call is decided by `tests`; they end in returns, so nothing after sees it."""
         self.add(_EQUAL, number, 0, len(tests))
         self.code += tests
 
 
-def build(machine: str | None = None) -> bytes:
+def build(machine: str | None = None, *, alone: bool = False) -> bytes:
     """The filter for a processor (default: this one), as `struct sock_filter[]`.
 
+    `alone`: the stricter one, for commands that no namespace separates from the machine: no
+    sockets but connected pairs, no System V objects, no hand on other processes.
     Raises Unavailable for a processor without a table: nothing runs unfiltered.
     """
     name = machine or platform.machine()
@@ -118,6 +125,12 @@ def build(machine: str | None = None) -> bytes:
             remedy=f"Run on one of {', '.join(sorted(MACHINES))}.",
         )
     kind = MACHINES[name]
+    rules = {call: _rule(call) for call in kind.numbers}
+    numbers = dict(kind.numbers)
+    if alone:
+        numbers |= syscalls_alone.NUMBERS[name]
+        rules |= {call: _rule_alone(call) for call in syscalls_alone.NUMBERS[name]}
+        rules |= dict.fromkeys(("socket", "shmget"), errno.EPERM)
     program = _Program()
     program.add(_LOAD, _ARCH)
     program.add(_EQUAL, kind.audit, 1, 0)
@@ -126,21 +139,42 @@ def build(machine: str | None = None) -> bytes:
     if kind.x32:
         program.add(_AT_LEAST, 0x40000000, 0, 1)
         program.add(_RETURN, ERRNO | errno.ENOSYS)
-    for call, number in kind.numbers.items():
-        if call in _ABSENT:
-            program.deny(number, errno.ENOSYS)
-        elif call in _UNSUPPORTED:
-            program.deny(number, errno.EOPNOTSUPP)
-        elif call not in _JUDGED_BY_ARGUMENT:
-            program.deny(number)
-    for call, number in kind.numbers.items():
-        if call in _JUDGED_BY_ARGUMENT:
-            program.judge(number, _tests(call))
+    for call, number in numbers.items():
+        rule = rules[call]
+        if isinstance(rule, int):
+            program.deny(number, rule)
+    for call, number in numbers.items():
+        rule = rules[call]
+        if not isinstance(rule, int):
+            program.judge(number, rule)
     program.add(_RETURN, ALLOW)
     return b"".join(struct.pack("=HBBI", *step) for step in program.code)
 
 
-def _tests(call: str) -> list[tuple[int, int, int, int]]:
+def _rule(call: str) -> int | list[_Step]:
+    """The error of a call that always fails, or how its arguments decide."""
+    if call in _ABSENT:
+        return errno.ENOSYS
+    if call in _UNSUPPORTED:
+        return errno.EOPNOTSUPP
+    return _tests(call) if call in _JUDGED_BY_ARGUMENT else errno.EPERM
+
+
+def _rule_alone(call: str) -> int | list[_Step]:
+    refuse, allow = (_RETURN, 0, 0, ERRNO | errno.EPERM), (_RETURN, 0, 0, ALLOW)
+    if call in syscalls_alone.ABSENT:
+        return errno.ENOSYS
+    if call in syscalls_alone.ONLY_ITSELF:
+        return [_argument(0), (_EQUAL, 0, 1, 0), allow, refuse]
+    if call == "setpriority":  # of one process, and that oneself; not of all of an account
+        return [_argument(0), (_EQUAL, 0, 3, 0), _argument(1), (_EQUAL, 0, 1, 0), allow, refuse]
+    if call == "socketpair":  # unix; a connected kind, which cannot be connected anew
+        return [_argument(0), (_EQUAL, 0, 4, 1), _argument(1), (_AND, 0, 0, 15),
+                *_any_of((1, 5), allow, refuse)]  # fmt: skip
+    return errno.EPERM
+
+
+def _tests(call: str) -> list[_Step]:
     """How the arguments decide. Only their low 32 bits count: the kernel, too, drops the rest."""
     refuse, allow = (_RETURN, 0, 0, ERRNO | errno.EPERM), (_RETURN, 0, 0, ALLOW)
     if call == "clone":
@@ -163,13 +197,11 @@ def _tests(call: str) -> list[tuple[int, int, int, int]]:
     raise KeyError(call)
 
 
-def _argument(index: int) -> tuple[int, int, int, int]:
+def _argument(index: int) -> _Step:
     return (_LOAD, 0, 0, _ARGS + 8 * index)
 
 
-def _any_of(
-    values: tuple[int, ...], then: tuple[int, int, int, int], other: tuple[int, int, int, int]
-) -> list[tuple[int, int, int, int]]:
+def _any_of(values: tuple[int, ...], then: _Step, other: _Step) -> list[_Step]:
     """`then` if the accumulator is one of the values, else `other`."""
     jumps = [(_EQUAL, len(values) - n, 0, value) for n, value in enumerate(values)]
     return [*jumps, other, then]

@@ -61,7 +61,8 @@ class CageSpec:
     the worktree and `/etc`, too. `path` leads PATH. `uid` is the host account of every command:
     None where the server was started by a person (it stays that person), a number where the server
     is root. `gid` is the uid unless it is given. `label` marks the processes, so that those of a
-    server that is gone can be found again (`end_leftovers`).
+    server that is gone can be found again (`end_leftovers`). `accepts` names the weaker backend
+    that the owner of the files has accepted in writing: landlock, none, or nothing.
     """
 
     root: str
@@ -71,6 +72,7 @@ class CageSpec:
     limits: Limits = field(default_factory=Limits)
     label: str = ""
     gid: int | None = None
+    accepts: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,113 @@
+"""The ways to confine a command, what each of them enforces and what it cannot.
+
+- bubblewrap: namespaces, a tree of its own, a filter. Holds everything.
+- landlock: where no user namespaces are to be had. Paths are the machine's, other things weaker.
+- none: limits and supervision only, for a workspace whose owner says so in writing.
+"""
+
+from __future__ import annotations
+
+import os
+
+from runtime.core.errors import Unavailable
+from runtime.sandbox import bubblewrap, direct, landlock, layout, seccomp
+from runtime.sandbox.prepared import Facts, Prepared
+from runtime.sandbox.spec import CageSpec
+
+BUBBLEWRAP, LANDLOCK, SEATBELT, NONE = "bubblewrap", "landlock", "seatbelt", "none"
+
+NOT_HELD = {
+    "F20": "the machine's network interfaces can be seen, though not used",
+    "W08": "hooks in a .git directory given as it is can be written",
+    "W09": "settings in a .git directory given as it is can be written",
+    "W12": "a .git directory given as it is can be replaced",
+    "W17": "mode, times and attributes of the account's other files can be changed",
+    "W23": "/tmp is closed; only $TMPDIR is private",
+    "P21": "the bounding set of capabilities is not empty",
+    "P30": "numbers and command lines of other processes can be seen",
+}
+"""What Landlock cannot hold, by the probe that shows it."""
+AS_ROOT = ("W17", "P21")
+"""Of these, what holds all the same when the server is root: the run's account owns nothing else."""
+
+LAYERS = {
+    BUBBLEWRAP: "namespaces:user,mount,pid,network,ipc,uts,cgroup read-only-root private-etc"
+    " private-tmp no-capabilities no-new-privileges seccomp limits",
+    LANDLOCK: "landlock:files,tcp,signals,abstract-sockets no-capabilities no-new-privileges"
+    " seccomp:alone keeper limits",
+    NONE: "no-capabilities no-new-privileges keeper limits",
+}
+
+
+def prepare(name: str, spec: CageSpec, covers: tuple[layout.Cover, ...]) -> Prepared:
+    """The set-up of a backend for `spec`. Raises Unavailable where it is not to be had or a source
+    is missing, BadInput for a spec that cannot be built safely."""
+    if name == BUBBLEWRAP:
+        return _bubblewrap(spec, covers)
+    if name == LANDLOCK:
+        return _landlock(spec)
+    if name == NONE:
+        facts = _facts(NONE, network="open", seccomp="none", user_namespaces="allowed")
+        return direct.prepare(spec, b"", facts | _WITHOUT_NAMESPACES, walls=False)
+    raise Unavailable(f"There is no backend {name!r} on this system.", field="M31A_SANDBOX")
+
+
+def not_held(name: str) -> dict[str, str]:
+    """What a backend does not hold here, by probe."""
+    if name != LANDLOCK:
+        return {}
+    return {
+        probe: words
+        for probe, words in NOT_HELD.items()
+        if os.geteuid() != 0 or probe not in AS_ROOT
+    }
+
+
+def _bubblewrap(spec: CageSpec, covers: tuple[layout.Cover, ...]) -> Prepared:
+    bwrap = bubblewrap.find()
+    plan = layout.plan(spec, bwrap, covers)
+    facts = _facts(BUBBLEWRAP, network="none", seccomp="denylist", user_namespaces="disabled")
+    return Prepared(
+        sources=plan.sources,
+        facts=facts
+        | {
+            "bubblewrap_version": bwrap.version,
+            "bubblewrap_kind": bwrap.kind,
+            "process_limit": "rlimit",
+            "tmpfs_limit": "size",
+        },
+        filter=seccomp.build(),
+        bwrap=plan.bwrap,
+        arguments=plan.arguments,
+    )
+
+
+def _landlock(spec: CageSpec) -> Prepared:
+    version = landlock.version()
+    if version < landlock.OLDEST:
+        has = f"has version {version} of it" if version else "has none"
+        raise Unavailable(
+            f"Landlock {landlock.OLDEST} is needed to confine without namespaces; this kernel {has}.",
+            remedy="Use Linux 6.12 or newer with landlock among its security modules (lsm=).",
+        )
+    facts = _facts(LANDLOCK, network="none", seccomp="denylist alone", user_namespaces="denied")
+    facts |= {"landlock_version": version, "not_held": " ".join(not_held(LANDLOCK))}
+    filter_text = seccomp.build(alone=True)
+    return direct.prepare(spec, filter_text, facts | _WITHOUT_NAMESPACES, walls=True)
+
+
+_WITHOUT_NAMESPACES: Facts = {"process_limit": "rlimit of the account", "tmpfs_limit": "none"}
+
+
+def _facts(name: str, *, network: str, seccomp: str, user_namespaces: str) -> Facts:
+    """What every backend says of itself."""
+    return {
+        "backend": name,
+        "layers": LAYERS[name],
+        "network": network,
+        "seccomp": seccomp,
+        "capabilities": "none",
+        "user_namespaces": user_namespaces,
+        "memory_limit": "rlimit+watcher",
+        "file_limit": "rlimit",
+    }

@@ -1,0 +1,89 @@
+"""Which backend confines a command: the strongest that has proven itself, and never a weaker one
+than was asked for, unless somebody has accepted that in writing."""
+
+from __future__ import annotations
+
+import os
+
+from runtime.core.errors import BadInput, Unavailable
+from runtime.sandbox import backends, direct, selftest
+from runtime.sandbox.layout import Cover
+from runtime.sandbox.spec import CageSpec, Finding
+
+ORDER = (backends.BUBBLEWRAP, backends.LANDLOCK)
+ACCEPTABLE = ("", backends.LANDLOCK, backends.NONE)
+"""What a workspace's owner can accept: nothing weaker, Landlock, or no walls at all."""
+
+
+def pinned() -> str | None:
+    """The backend that M31A_SANDBOX names: it is used or nothing runs. Raises BadInput for others.
+
+    M31A_BWRAP, too, is used or nothing is.
+    """
+    name = os.environ.get("M31A_SANDBOX")
+    if name is None:
+        return backends.BUBBLEWRAP if "M31A_BWRAP" in os.environ else None
+    if name not in ORDER:
+        raise BadInput(
+            f"M31A_SANDBOX is {name!r}.",
+            remedy=f"Choose one of {', '.join(ORDER)}, or unset it. Running without walls is"
+            " decided for one workspace: m31a workspace add NAME PATH --sandbox none.",
+            field="M31A_SANDBOX",
+        )
+    return name
+
+
+def check(*, fresh: bool = False) -> Finding:
+    """The finding of the backend that would be used here; of the first one where none works.
+
+    Never raises for a machine that cannot confine: that is a finding with ok=False and a remedy.
+    """
+    try:
+        pin = pinned()
+    except BadInput as error:
+        return Finding(False, backends.NONE, error.message, error.remedy, {})
+    findings = []
+    for name in (pin,) if pin else ORDER:
+        finding = selftest.check(name, fresh=fresh)
+        if finding.ok:
+            return finding
+        findings.append(finding)
+    return findings[0]
+
+
+def require() -> None:
+    """Raise Unavailable, with what is missing and the remedy, unless commands can be confined."""
+    finding = check()
+    if not finding.ok:
+        raise Unavailable(finding.detail, remedy=finding.remedy)
+
+
+def backend_for(spec: CageSpec, covers: tuple[Cover, ...]) -> str:
+    """The backend for a spec.
+
+    Raises Unavailable where none has proven itself, or where the one that has gives less than the
+    spec asks and neither its owner (`spec.accepts`) nor the operator (M31A_SANDBOX) accepted that.
+    """
+    pin = pinned()
+    if spec.accepts not in ACCEPTABLE:
+        raise BadInput(f"There is no backend {spec.accepts!r} to accept.", field="accepts")
+    if pin is None and spec.accepts == backends.NONE:
+        return backends.NONE
+    finding = check()
+    if not finding.ok:
+        raise Unavailable(finding.detail, remedy=finding.remedy)
+    if finding.backend != backends.BUBBLEWRAP and pin is None:
+        _refuse_less(spec, covers, finding)
+    return finding.backend
+
+
+def _refuse_less(spec: CageSpec, covers: tuple[Cover, ...], finding: Finding) -> None:
+    lacking = direct.asks_too_much(spec, covers)
+    if not lacking or spec.accepts == finding.backend:
+        return
+    stronger = selftest.check(backends.BUBBLEWRAP)
+    raise Unavailable(
+        f"{stronger.detail} {finding.backend} works here, but it cannot give {'; '.join(lacking)}.",
+        remedy=f"{stronger.remedy} Or accept the weaker backend: M31A_SANDBOX={finding.backend} for"
+        f" all, m31a workspace add NAME PATH --sandbox {finding.backend} for one workspace.",
+    )

@@ -1,0 +1,105 @@
+"""One command as the broker sees it, whatever confines it: deadline, limits, end, answer.
+
+Part of the broker's process: standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from runtime.sandbox import processes
+from runtime.sandbox.wire import (
+    CANCELLED,
+    ENDED,
+    OVER_MEMORY,
+    OVER_WRITTEN,
+    REPLY,
+    TIMED_OUT,
+)
+
+if TYPE_CHECKING:
+    from runtime.sandbox.broker import Broker
+
+WATCH_EVERY = 0.2  # seconds between looks at memory and written bytes
+
+
+class Supervised:
+    """A command from its start to its answer. What differs by backend is in the last methods."""
+
+    def __init__(self, broker: Broker, request: dict[str, Any], control: int) -> None:
+        self.broker, self.control = broker, control
+        self.looked = time.monotonic()
+        self.deadline = self.looked + request["wall"]
+        self.kill_at = float("inf")
+        self.reason, self.text, self.code = ENDED, "", -1
+        self.cpu = self.peak = 0
+
+    # -- alike for all
+
+    def on_control(self) -> None:
+        """The end of the caller's side: nobody wants it any more."""
+        self.broker.forget(self.control)
+        self.end(CANCELLED)
+
+    def end(self, reason: int, at_once: bool = False) -> None:
+        """SIGTERM to the command's own group, then, after the grace, the kill."""
+        if self.reason == ENDED:
+            self.reason = reason
+        if self.kill_at < float("inf") and not at_once:
+            return
+        self.deadline = float("inf")
+        self.kill_at = time.monotonic() + (0 if at_once else self.broker.grace)
+        if not at_once:
+            self.terminate()
+
+    def tick(self, now: float) -> None:
+        """Called every now and then: is it time?"""
+        if now >= self.deadline:
+            self.end(TIMED_OUT)
+        if now >= self.kill_at:
+            self.kill()
+
+    def look(self, now: float) -> None:
+        """Total memory and bytes written, of all processes together, every now and then."""
+        if not self.running or now < self.looked + WATCH_EVERY:
+            return
+        self.looked = now
+        pids = self.members()
+        if processes.written(pids) > self.broker.written_bytes:
+            self.end(OVER_WRITTEN, at_once=True)
+        most = self.broker.memory_bytes
+        if processes.resident(pids) > most and processes.shares(pids) > most:  # the slow one last
+            self.end(OVER_MEMORY, at_once=True)
+
+    def answer(self, *fds: int) -> None:
+        """Everything is over: say so, let go of the descriptors, leave the broker."""
+        reply = REPLY.pack(self.code, self.reason, self.cpu, self.peak)
+        with contextlib.suppress(OSError):  # the caller may be gone: then there is nobody to tell
+            os.write(self.control, reply + self.text.encode()[:1000])
+        for fd in (self.control, *fds):
+            if fd >= 0:
+                self.broker.forget(fd)
+                os.close(fd)
+        self.broker.runs.remove(self)
+
+    # -- by backend
+
+    @property
+    def running(self) -> bool:
+        """Whether there are processes to look at."""
+        raise NotImplementedError
+
+    def members(self) -> list[int]:
+        """The processes of the command."""
+        raise NotImplementedError
+
+    def terminate(self) -> None:
+        """SIGTERM to the command's own group; nothing if it is not there yet, or any more."""
+        raise NotImplementedError
+
+    def kill(self) -> None:
+        """End every process of it. May be called often."""
+        raise NotImplementedError
