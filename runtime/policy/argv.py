@@ -13,7 +13,7 @@ from .decision import Decision
 from .options import read_options
 from .places import HARMLESS, Lens, TooManyPaths
 from .programs.model import Found, Operands, Program
-from .reading import CHANGES, Part, Place, Remark, Touch, Verb
+from .reading import CHANGES, COMMANDS, Part, Place, Remark, Touch, Verb
 from .words import Wild
 
 MAX_DEPTH = 6
@@ -235,7 +235,7 @@ class CommandReader:
     def places(self, found: Found, cwd: str) -> tuple[Place, ...]:
         """Look at every path once. Of a command, devices that keep nothing are left out."""
         places: list[Place] = []
-        commands = self.tool in ("run_tool", "run_shell")
+        commands = self.tool in COMMANDS
         try:
             for touch in dict.fromkeys(found.touches):
                 if isinstance(touch.path, Wild):

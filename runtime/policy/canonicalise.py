@@ -6,7 +6,8 @@ import posixpath
 import re
 from typing import Any
 
-from runtime.core import actions
+from runtime.core import actions, patches
+from runtime.core.patch_names import InvalidPatch
 
 from .argv import CommandReader
 from .context import Context
@@ -25,6 +26,7 @@ _CAPABILITY = {
     "create_artifact": "artifact",
     "ask_human": "talk",
     "finish": "talk",
+    "stop_job": "run",
 }
 _SIMPLE_SCRIPT = re.compile(r"[^'\"\\$`<#]*")
 
@@ -45,8 +47,8 @@ def read(subject: actions.Action | NetworkRequest, context: Context, lens: Lens)
 
 
 def _parts(action: actions.Action, context: Context, lens: Lens, cwd: str) -> list[Part]:
-    if isinstance(action, actions.RunTool):
-        reader = CommandReader(context, lens, "run_tool")
+    if isinstance(action, actions.RunTool | actions.StartJob):
+        reader = CommandReader(context, lens, action.kind)
         return _in_directory(reader.read((action.program, *(action.args or ())), cwd), lens, cwd)
     if isinstance(action, actions.RunShell):
         from .shell import read_script
@@ -74,7 +76,12 @@ def _file_part(action: actions.Action, context: Context, lens: Lens) -> Part:
     """Reads and edits by the server's own hand, and what touches no file at all."""
     kind = str(getattr(action, "kind", ""))
     found = Found()
-    for touch in _touches(action):
+    try:
+        touches = _touches(action)
+    except InvalidPatch as error:
+        touches = []
+        _refuse(found, "patch", str(error))
+    for touch in touches:
         found.touches.append(touch)
         if is_uri(touch.path):
             _refuse(found, "address", "an address is no path")
@@ -115,6 +122,8 @@ def _touches(action: actions.Action) -> list[Touch]:
         return [Touch(Verb.READ, action.path)]
     if isinstance(action, actions.ReplaceText | actions.WriteFile):
         return [Touch(Verb.WRITE, action.path)]
+    if isinstance(action, actions.ApplyPatch):
+        return [touch for one in patches.parse(action.patch) for touch in _patched(one)]
     if isinstance(action, actions.ListFiles | actions.Glob):
         return [Touch(Verb.LIST, action.path or ".")]
     if isinstance(action, actions.Grep):
@@ -125,6 +134,16 @@ def _touches(action: actions.Action) -> list[Touch]:
         _, _, inside = action.rev.partition(":")
         return [Touch(Verb.READ, path) for path in (inside, action.path) if path]
     return []
+
+
+def _patched(change: patches.FilePatch) -> list[Touch]:
+    """What a patch does to the paths of one file. A renamed one is read elsewhere afterwards."""
+    if change.old is None or change.old == change.new:
+        return [Touch(Verb.WRITE, change.new or "")]
+    touches = [Touch(Verb.DELETE, change.old)]
+    if change.new is not None:
+        touches += [Touch(Verb.READ, change.old), Touch(Verb.WRITE, change.new)]
+    return touches
 
 
 def _refuse(found: Found, rule: str, reason: str) -> None:

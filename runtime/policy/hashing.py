@@ -11,7 +11,7 @@ from typing import Any
 from runtime.core import canonical, digests
 from runtime.workflow import roles
 
-from . import environment, hosts, protected, shell_builtins
+from . import environment, hosts, protected, reading, shell_builtins
 from .context import MODES, Context
 from .programs import PROGRAMS, inline
 from .rules import RuleLayer, as_data
@@ -53,7 +53,7 @@ def rule_hash(rule: str, number: int | None, layers: tuple[RuleLayer, ...]) -> s
 @cache
 def builtin_hash() -> str:
     """Of all tables of this room and of the roles."""
-    modules = (protected, environment, shell_builtins, hosts, inline, roles)
+    modules = (protected, reading, environment, shell_builtins, hosts, inline, roles)
     tables: dict[str, Any] = {
         module.__name__: {
             name: _plain(value)

@@ -8,9 +8,8 @@ from . import protected
 from .context import Context
 from .decision import Decision
 from .patterns import compiled, covers
-from .reading import CHANGES, Part, Place, Remark, Verb
+from .reading import CHANGES, COMMANDS, Part, Place, Remark, Verb
 
-_COMMANDS = frozenset({"run_tool", "run_shell"})
 _SECRET_SAMPLES = (
     "/etc/shadow",
     "/etc/gshadow",
@@ -34,11 +33,11 @@ def boundary(part: Part, place: Place, context: Context) -> Remark | None:
     """Inside the worktree and inside the task's write paths."""
     verb = place.touch.verb
     if place.facts.type == "error":
-        decision = Decision.ASK if part.tool in _COMMANDS else Decision.DENY
+        decision = Decision.ASK if part.tool in COMMANDS else Decision.DENY
         return Remark("boundary", decision, "unreadable", f"{shown(place)} cannot be looked at")
     if place.inside:
         return _write_path(place, context) if verb in CHANGES else None
-    if part.tool not in _COMMANDS:
+    if part.tool not in COMMANDS:
         return Remark(
             "boundary", Decision.DENY, "outside", f"{shown(place)} lies outside the worktree"
         )

@@ -164,22 +164,26 @@ CODE_SUFFIX = re.compile(r".*\.(py|js|ts|tsx|jsx|go|rs|java|rb|c|h|cc|cpp|md|rst
 GUIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(rf"(.*/)?({text})(/.*)?"), why)
     for text, why in (
-        (r"\.pre-commit-config\.ya?ml|\.husky|\.githooks|lefthook\.ya?ml", "runs at commit time"),
         (
-            r"\.vscode|\.idea|\.zed|\.fleet|\.vim|\.nvim\.lua|\.exrc|\.vimrc|\.nvimrc|\.dir-locals\.el|[^/]*\.code-workspace",
+            r"\.pre-commit-config\.ya?ml|\.husky|\.githooks|git-?hooks|\.?lefthook(-local)?\.(ya?ml|toml|json)|\.lintstagedrc[^/]*|\.overcommit\.yml",
+            "runs at commit time",
+        ),
+        (r"\.gitmodules|\.lfsconfig|\.hgrc|\.hg", "decides where a clone fetches from"),
+        (
+            r"\.vscode|\.idea|\.run|\.zed|\.fleet|\.vs|\.vim|\.nvim|\.nvim\.lua|\.exrc|\.lvimrc|\.vimrc|\.nvimrc|\.ideavimrc|\.emacs|\.emacs\.d|\.dir-locals(-2)?\.el|\.helix|\.neoconf\.json|[^/]*\.(code-workspace|sublime-project|sublime-build)",
             "an editor obeys it",
         ),
         (r"\.devcontainer|devcontainer\.json", "its commands run on the host"),
         (
-            r"\.claude|\.codex|\.cursor|\.gemini|\.windsurf|\.continue|\.aider[^/]*|\.roo|\.cline|\.clinerules|\.cursorrules|\.windsurfrules|\.mcp\.json|mcp\.json|\.amazonq|\.kiro|\.opencode|\.agents?|\.junie",
+            r"\.claude|\.claude-plugin|\.codex|\.qwen|\.trae|\.augment|\.goose|\.goosehints|\.roomodes|\.roorules[^/]*|\.rules|\.augment-guidelines|\.cursor|\.gemini|\.windsurf|\.continue|\.aider[^/]*|\.roo|\.cline|\.clinerules|\.cursorrules|\.windsurfrules|\.mcp\.json|mcp\.json|\.amazonq|\.kiro|\.opencode|\.agents?|\.junie",
             "another agent obeys it",
         ),
         (
-            r"claude(\.local)?\.md|agents\.md|gemini\.md|copilot-instructions\.md",
+            r"claude(\.local)?\.md|agents?(\.override)?\.md|gemini\.md|qwen\.md|warp\.md|crush\.md|replit\.md|copilot-instructions\.md|\.github/(instructions|prompts|chatmodes|agents|hooks)",
             "agents take it for instructions",
         ),
         (
-            r"\.github/(workflows|actions|codeowners)|\.gitlab-ci\.ya?ml|\.gitlab|\.circleci|\.travis\.yml|\.woodpecker(\.ya?ml)?|\.drone\.ya?ml|\.buildkite|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|jenkinsfile|appveyor\.yml|cloudbuild\.ya?ml|\.azure-pipelines",
+            r"\.github/(workflows|actions|codeowners)|\.gitlab-ci\.ya?ml|\.gitlab|\.circleci|\.travis\.yml|\.woodpecker(\.ya?ml)?|\.drone\.ya?ml|\.buildkite|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|jenkinsfile|\.?appveyor\.yml|cloudbuild\.ya?ml|\.azure-pipelines|\.forgejo|\.gitea|\.tekton|\.cirrus\.(ya?ml|star)|\.semaphore|\.teamcity|\.build\.yml|\.builds|\.sourcehut|buildspec\.ya?ml|codemagic\.yaml|\.github/dependabot\.ya?ml|renovate\.json5?|\.renovaterc[^/]*",
             "runs on the build server",
         ),
         (
@@ -188,15 +192,15 @@ GUIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (r"[^/]*\.pth|sitecustomize\.py|usercustomize\.py", "every start of Python runs it"),
         (
-            r"\.envrc|\.direnv|mise\.toml|\.mise\.toml|\.tool-versions",
+            r"\.envrc|\.direnv|\.?mise(\.local)?\.toml|\.mise|\.tool-versions|\.autoenv[^/]*|\.env\.autoenv|\.devenv|\.flox|\.rtx\.toml",
             "a shell obeys it on entering",
         ),
         (
-            r"\.npmrc|\.yarnrc|\.yarnrc\.yml|\.pnpmfile\.cjs|\.pypirc|pip\.conf|\.cargo|\.mvn|gradle-wrapper\.properties|gradle-wrapper\.jar",
+            r"\.npmrc|\.yarnrc|\.yarnrc\.yml|\.yarn|\.pnpmfile\.[cm]?js|\.pnp\.[cm]?js|bunfig\.toml|\.pypirc|pip\.(conf|ini)|uv\.toml|\.condarc|\.gemrc|\.bundle|\.bazelrc|\.bazeliskrc|\.cargo|\.mvn|\.gradle|gradle-wrapper\.properties|gradle-wrapper\.jar|\.nuget|nuget\.config",
             "decides where packages come from or what a build runs",
         ),
         (
-            r"\.bashrc|\.bash_profile|\.profile|\.zshrc|\.zshenv|\.zprofile|\.gitconfig|\.inputrc|\.bash_login|\.bash_aliases",
+            r"\.bashrc|\.bash_profile|\.bash_login|\.bash_logout|\.bash_aliases|\.profile|\.zshrc|\.zshenv|\.zprofile|\.zlogin|\.zlogout|\.kshrc|\.mkshrc|\.cshrc|\.tcshrc|\.login|\.logout|\.xprofile|\.xinitrc|\.xsession|\.config/fish|\.gitconfig|\.config/git|\.inputrc|\.screenrc|\.tmux\.conf|\.gdbinit|\.lldbinit|\.pythonrc|\.pythonstartup|\.irbrc|\.pryrc|\.rprofile|\.psqlrc|\.sqliterc|\.wgetrc|\.curlrc",
             "a start-up file",
         ),
         (r"\.ssh|authorized_keys", "decides who may sign in"),

@@ -21,6 +21,13 @@ class Verb(StrEnum):
 
 
 CHANGES = frozenset({Verb.WRITE, Verb.DELETE})
+COMMANDS = frozenset({"run_tool", "run_shell", "start_job"})
+"""Tools whose parts are commands of the cage."""
+KINDRED = {
+    "start_job": frozenset({"start_job", "run_tool"}),
+    "apply_patch": frozenset({"apply_patch", "replace_text", "write_file"}),
+}
+"""Tools that do what others do: a rule that refuses or asks about one of those is about them."""
 RemarkStage = Literal["canonicalise", "boundary", "veto", "defaults"]
 
 

@@ -17,7 +17,7 @@ from runtime.core import canonical, clock, digests
 
 from . import addresses, arguments, gitignore, windows
 from .decision import Decision
-from .reading import Part, Place, Verb
+from .reading import KINDRED, Part, Place, Verb
 
 LAYERS = {
     1: "system",
@@ -93,7 +93,7 @@ class Rule:
     def matches(self, part: Part, around: Circumstances) -> bool:
         """Whether this rule speaks about `part`."""
         return (
-            (not self.tool or part.tool in self.tool or EVERY in self.tool)
+            (not self.tool or self._fits_tool(part) or EVERY in self.tool)
             and (not self.program or self._fits_program(part))
             and _among(self.role, around.role)
             and _among(self.kind, around.kind)
@@ -103,6 +103,11 @@ class Rule:
             and (not self.host or self._fits_hosts(part))
             and self._holds(around)
         )
+
+    def _fits_tool(self, part: Part) -> bool:
+        if part.tool in self.tool or self.permits:
+            return part.tool in self.tool
+        return not KINDRED.get(part.tool, frozenset()).isdisjoint(self.tool)
 
     def _fits_program(self, part: Part) -> bool:
         names = _names(part, resolved=not self.permits)

@@ -34,8 +34,8 @@ def intake(case: Case) -> Finding:
         action = actions.parse(raw)
     except (actions.InvalidAction, hosts.InvalidRequest) as error:
         return _refused("schema", str(error))
-    kind = str(getattr(action, "kind", ""))
     case.subject = action
+    kind = str(getattr(action, "kind", ""))
     if kind in actions.NOT_YET:
         return _refused("not built yet", f"{kind} is not built yet")
     return NOTHING
