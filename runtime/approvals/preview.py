@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from runtime.core import canonical
 from runtime.journal.kinds import ActionProposed
+from runtime.journal.rows import COLUMNS, from_columns
 from runtime.models import Approval, Event, PolicyDecision, Run, User
 
 MOST = 3
@@ -72,10 +72,10 @@ def _proposed(row: PolicyDecision) -> dict[str, Any] | None:
     events = Event.objects.filter(
         run=row.run, task=row.task, type=ActionProposed.type, seq__lt=row.seq
     )
-    payload = events.order_by("-seq").values_list("payload", flat=True).first()
-    if payload is None:
+    columns = events.order_by("-seq").values_list(*COLUMNS).first()
+    if columns is None:
         return None
-    event = canonical.decode(payload)
+    event = from_columns(columns).payload
     body = event.get("body")
     if event.get("action") != row.action or not isinstance(body, dict) or "kind" not in body:
         return None

@@ -67,12 +67,13 @@ def fold(events: Iterable[tuple[EventRow, EventRow]]) -> Projections:
 def _references(made: Projections, stored: EventRow, event: EventRow) -> None:
     action = str(event.payload.get("action", ""))
     left = event.payload.get("left")
+    written = stored.written()
     facts = [
         *event.payload.get("artifacts", []),
         *([left] if left else []),
         *(
-            {"sha256": digest, "name": f"{event.type} {name}", "kind": "event", "size": size}
-            for name, digest, size in moved(stored.payload)
+            {"sha256": digest, "name": f"{written.type} {name}", "kind": "event", "size": size}
+            for name, digest, size in moved(written.payload)
         ),
     ]
     for fact in facts:

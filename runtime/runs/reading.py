@@ -11,6 +11,7 @@ from runtime.core import canonical
 from runtime.core.errors import NotFound
 from runtime.journal.draft import whole
 from runtime.journal.kinds import REGISTRY, VerificationInputsChanged
+from runtime.journal.rows import COLUMNS, EventRow, from_columns
 from runtime.models import Approval, Artifact, Event, Run, Task
 from runtime.secrets import redactor
 from runtime.workspaces.space import RunSpace
@@ -67,8 +68,8 @@ def inputs_changed(run_id: str) -> list[str]:
     """Files that the verification runs, or that steer it, and that the run has changed."""
     rows = Event.objects.filter(run=run_id, type=VerificationInputsChanged.type)
     paths: set[str] = set()
-    for payload in rows.values_list("payload", flat=True):
-        paths.update(whole(canonical.decode(payload), VerificationInputsChanged)["paths"])
+    for row in map(from_columns, rows.values_list(*COLUMNS)):
+        paths.update(whole(row.payload, VerificationInputsChanged)["paths"])
     return sorted(paths)
 
 
@@ -95,11 +96,16 @@ def trees(run: Run) -> tuple[str, str]:
 
 
 def _payload(run: Run, type_: str) -> dict[str, Any] | None:
-    row = Event.objects.filter(run=run.pk, type=type_).order_by("-seq").first()
-    if row is None:
-        return None
-    payload: dict[str, Any] = canonical.decode(row.payload)
-    return payload
+    row = _last(run, type_)
+    return None if row is None else row.payload
+
+
+def _last(run: Run, *types: str) -> EventRow | None:
+    """The run's last event of these types, in the newest form."""
+    rows = Event.objects.filter(run=run.pk, type__in=types).order_by("-seq")
+    columns = rows.values_list(*COLUMNS).first()
+    row = None if columns is None else from_columns(columns)
+    return row if row is not None and row.type in types else None
 
 
 def diff(run_id: str, path: str | None = None) -> str:
@@ -144,12 +150,8 @@ def report(run_id: str) -> dict[str, Any]:
 
 
 def _last_verification(run: Run) -> dict[str, Any] | None:
-    row = (
-        Event.objects.filter(run=run.pk, type__in=["verification.passed", "verification.failed"])
-        .order_by("-seq")
-        .first()
-    )
+    row = _last(run, "verification.passed", "verification.failed")
     if row is None:
         return None
-    payload = whole(canonical.decode(row.payload), REGISTRY.get(row.type))
+    payload = whole(row.payload, REGISTRY.get(row.type))
     return {"passed": row.type == "verification.passed", "seq": row.seq, **payload}
