@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.approvals import Card, Question
-from runtime.core.actions import Finish, ReplaceText, WriteFile, parse
+from runtime.core import patches
+from runtime.core.actions import ApplyPatch, Finish, ReplaceText, WriteFile, parse
 from runtime.core.errors import Refused
+from runtime.core.patch_names import InvalidPatch
 from runtime.policy import Decision, Verdict
 from runtime.policy.verdict import CHANGES_VERIFICATION
 from runtime.secrets import redactor
-from runtime.workspaces.diffs import MAX_DIFF, of_edit
+from runtime.workspaces.diffs import MAX_DIFF, of_edit, of_edits
 
 from .session import Session
 
@@ -25,6 +27,9 @@ _VERBS = {
     "git_commit": "commit",
     "replace_text": "edit",
     "write_file": "write",
+    "apply_patch": "apply a patch to",
+    "start_job": "start in the background",
+    "stop_job": "stop the job",
     "finish": "deliver",
 }
 
@@ -102,11 +107,23 @@ def _card(session: Session, kind: str, body: dict[str, Any], verdict: Verdict) -
 
 def _what(kind: str, body: dict[str, Any]) -> str:
     """The part of an action that a sentence needs; the card shows the whole."""
-    if kind == "run_tool":
+    if kind in {"run_tool", "start_job"}:
         return " ".join([body["program"], *body.get("args", [])])
     if kind == "git_push":
         return f"{body.get('ref', 'the run’s branch')} to {body.get('remote', 'origin')}"
-    return str(body.get("path") or body.get("message") or "")
+    if kind == "apply_patch":
+        return _patched(body)
+    return str(body.get("path") or body.get("message") or body.get("job") or "")
+
+
+def _patched(body: dict[str, Any]) -> str:
+    """The files of a patch, as far as a sentence can hold them."""
+    try:
+        paths = [path for change in patches.parse(body["patch"]) for path in change.paths]
+    except InvalidPatch:
+        return "some files"  # redaction may have taken a part of it
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return ", ".join(paths[:3]) + more
 
 
 def _diff(session: Session, body: dict[str, Any], watched: list[str]) -> str:
@@ -114,13 +131,14 @@ def _diff(session: Session, body: dict[str, Any], watched: list[str]) -> str:
     action = parse(body)
     if isinstance(action, Finish):
         return _change_of(session, watched)
-    if not isinstance(action, (ReplaceText, WriteFile)):
-        return ""
     try:
-        edit = session.editor.plan(action)
+        if isinstance(action, ApplyPatch):
+            return of_edits(session.editor.plan_patch(action).edits)
+        if isinstance(action, (ReplaceText, WriteFile)):
+            return of_edit(session.editor.plan(action))
     except Refused as error:
         return f"(this edit cannot be made now: {error})"
-    return of_edit(edit)
+    return ""
 
 
 def _change_of(session: Session, paths: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from runtime import artifacts
@@ -13,7 +13,7 @@ from runtime.journal.kinds import CheckpointCreated
 from runtime.models import Artifact
 from runtime.policy.authorised import Authorised, by_approval, by_gate
 from runtime.workspaces import Edit, verbs
-from runtime.workspaces.diffs import of_edit
+from runtime.workspaces.diffs import of_edit, of_edits
 from runtime.workspaces.paths import written
 
 from . import publishing
@@ -80,30 +80,62 @@ def _edit(session: Session, pending: Pending, action: Any) -> Outcome:
         edit = session.editor.replace(permission, planned)
     else:
         edit = session.editor.write(permission, planned)
-    what = "created" if edit.before is None else "changed"
-    outcome = Outcome(True, f"{edit.path} {what}: {len(edit.after)} bytes.", diff=of_edit(edit))
-    _checkpoint_edit(session, pending, edit, known, outcome)
+    outcome = Outcome(True, told([edit]), diff=of_edit(edit))
+    _checkpoint_edits(session, pending, [edit], known, outcome)
     return outcome
 
 
-def _checkpoint_edit(
-    session: Session, pending: Pending, edit: Edit, known: bool, outcome: Outcome
-) -> None:
-    """The tree after our own edit: by library where that is sure, else by git in the cage.
+def _patch(session: Session, pending: Pending, action: kinds.ApplyPatch) -> Outcome:
+    permission = authorised(pending, action)
+    planned = session.editor.plan_patch(action)
+    files = tuple((edit.path, edit.state_before, edit.state_after) for edit in planned.edits)
+    if files != pending.files:
+        raise Refused(
+            "A file of the patch was changed meanwhile; nothing was written.",
+            remedy="Read the files again and repeat the patch.",
+        )
+    known = not session.space.changed(session.seen)
+    done = session.editor.apply(permission, planned)
+    outcome = Outcome(True, told(done.edits), diff=of_edits(done.edits))
+    if done.moved:
+        outcome.observation += f"\n[{done.moved} hunks stood at other lines than they said]"
+    _checkpoint_edits(session, pending, done.edits, known, outcome)
+    return outcome
 
-    `known`: before the edit the worktree was as its last checkpoint left it.
+
+def told(edits: Sequence[Edit]) -> str:
+    """What was done to each file, one to a line."""
+    sources = {edit.source for edit in edits}
+    return "\n".join(_told(edit) for edit in edits if edit.path not in sources)
+
+
+def _told(edit: Edit) -> str:
+    if edit.after is None:
+        return f"{edit.path} deleted."
+    if edit.source:
+        return f"{edit.source} renamed to {edit.path}: {edit.size} bytes."
+    what = "created" if edit.before is None else "changed"
+    return f"{edit.path} {what}: {edit.size} bytes."
+
+
+def _checkpoint_edits(
+    session: Session, pending: Pending, edits: Sequence[Edit], known: bool, outcome: Outcome
+) -> None:
+    """The tree after our own edits: by library where that is sure, else by git in the cage.
+
+    `known`: before the edits the worktree was as its last checkpoint left it.
     """
-    state, path = session.state, written(edit.path)
-    left_out = state.left_out - {path}
-    change = (edit.path, edit.after, edit.mode)
+    state, paths = session.state, [written(edit.path) for edit in edits]
+    left_out = state.left_out - set(paths)
+    changes = [(edit.path, edit.after, edit.mode) for edit in edits]
     point = None
     if known:
-        point = session.space.quick_checkpoint(state.commit, [change], pending.action)
+        point = session.space.quick_checkpoint(state.commit, changes, pending.action)
     if point is None:
         try:
             moved = take(session, pending.action, left_out)
         except Refused as error:
-            # The file is written; what else is there cannot be a tree. Verify and finish refuse.
+            # The files are written; what else is there cannot be a tree. Verify and finish refuse.
             outcome.observation += f"\n[no checkpoint: {error}]"
             return
         outcome.events += [moved] if moved else []
@@ -115,7 +147,7 @@ def _checkpoint_edit(
                 tree=point.tree,
                 commit=point.commit,
                 action=pending.action,
-                files=[path],
+                files=paths,
             )
         )
 
@@ -165,6 +197,7 @@ _DOERS: dict[type[Action], Callable[[Session, Pending, Any], Outcome]] = {
     kinds.Grep: _grep,
     kinds.ReplaceText: _edit,
     kinds.WriteFile: _edit,
+    kinds.ApplyPatch: _patch,
     kinds.RunTool: _command,
     kinds.RunShell: _command,
     kinds.GitStatus: _git,

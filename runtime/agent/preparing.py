@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from runtime.core.actions import Action, ReplaceText, RunTool, WriteFile
+from runtime.core.actions import (
+    Action,
+    ApplyPatch,
+    ReplaceText,
+    RunTool,
+    StartJob,
+    WriteFile,
+)
 from runtime.core.errors import Refused
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import ActionCompleted, ActionRefused, ActionStarted, FinishRefused
@@ -29,7 +36,9 @@ def prepare_start(session: Session, action_id: str, action: Action) -> Payload:
         return ActionRefused(action=action_id, kind=kind, reason=reason, by="mode unattended")
     if isinstance(action, (ReplaceText, WriteFile)):
         return _start_edit(session, action_id, kind, action)
-    program = action.program if isinstance(action, RunTool) else None
+    if isinstance(action, ApplyPatch):
+        return _start_patch(session, action_id, kind, action)
+    program = action.program if isinstance(action, (RunTool, StartJob)) else None
     return ActionStarted(action=action_id, kind=kind, program=program)
 
 
@@ -47,6 +56,15 @@ def _start_edit(
         before=edit.before_sha,
         after=edit.after_sha,
     )
+
+
+def _start_patch(session: Session, action_id: str, kind: str, action: ApplyPatch) -> Payload:
+    try:
+        planned = session.editor.plan_patch(action)
+    except Refused as error:
+        return ActionCompleted(action=action_id, kind=kind, ok=False, observation=str(error))
+    files = [[edit.path, edit.state_before, edit.state_after] for edit in planned.edits]
+    return ActionStarted(action=action_id, kind=kind, files=files)
 
 
 def refuse_finish(state: State) -> tuple[str, bool] | None:

@@ -8,13 +8,14 @@ Whatever has effects elsewhere is never done twice.
 from __future__ import annotations
 
 from runtime import artifacts
-from runtime.core.actions import GitCommit, ReplaceText, RunTool, WriteFile
+from runtime.core.actions import ApplyPatch, GitCommit, ReplaceText, RunTool, WriteFile
 from runtime.core.errors import Refused
 from runtime.journal.kinds import ActionOutcomeUnknown, WorktreeRestored
 from runtime.sandbox import end_leftovers
 from runtime.workspaces import verbs
 from runtime.workspaces.paths import written
 
+from .executing import authorised
 from .outcome import Outcome
 from .projections import artifact_rows
 from .session import Session
@@ -62,6 +63,8 @@ def recover(session: Session, pending: Pending) -> Outcome | None:
         return None
     if isinstance(action, (ReplaceText, WriteFile)) and pending.path is not None:
         return _edit(session, pending, pending.path)
+    if isinstance(action, ApplyPatch) and pending.files:
+        return _patch(session, pending, action)
     return _unknown(pending, "it was interrupted")
 
 
@@ -87,6 +90,31 @@ def _edit(session: Session, pending: Pending, path: str) -> Outcome | None:
     except Refused as error:
         return _unknown(pending, f"{path} was changed, but the files are no tree now: {error}")
     said = f"{path} changed; the edit was complete before an interruption."
+    return Outcome(True, said, events=[moved] if moved else [])
+
+
+def _patch(session: Session, pending: Pending, action: ApplyPatch) -> Outcome | None:
+    """Each file is as before or as after: the rest is done, so that all of it is there."""
+    try:
+        now = {path: session.editor.state(path) for path, _, _ in pending.files}
+        if all(now[path] == before for path, before, _ in pending.files):
+            return None
+        done = {path for path, before, after in pending.files if now[path] == after}
+        strange = [p for p, before, _ in pending.files if p not in done and now[p] != before]
+        if strange:
+            return _unknown(pending, f"{strange[0]} is neither as before nor as after the patch")
+        rest = session.editor.plan_patch(action, done)
+        wanted = {row for row in pending.files if row[0] not in done}
+        if {(edit.path, edit.state_before, edit.state_after) for edit in rest.edits} != wanted:
+            return _unknown(pending, "the rest of the patch would not come out as it was planned")
+        session.editor.apply(authorised(pending, action), rest)
+        left_out = session.state.left_out - {written(path) for path in now}
+        moved = take(session, pending.action, left_out)
+    except Refused as error:
+        return _unknown(
+            pending, f"the patch was under way, and its files cannot be had now: {error}"
+        )
+    said = "The patch is applied; it was completed after an interruption."
     return Outcome(True, said, events=[moved] if moved else [])
 
 

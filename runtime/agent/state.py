@@ -38,6 +38,8 @@ class Pending:
     path: str | None = None
     before: str | None = None
     after: str | None = None
+    files: tuple[tuple[str, str, str], ...] = ()
+    """Of a patch: each path with its state before and after."""
     approval: str = ""
     answer: str = ""
     """How the approval stands: pending, approved, denied, expired, cancelled, superseded, or
@@ -191,6 +193,7 @@ def _started(state: State, p: dict[str, Any], task: str) -> State:
         path=p.get("path"),
         before=p.get("before"),
         after=p.get("after"),
+        files=tuple((path, before, after) for path, before, after in p.get("files") or ()),
     )
     return replace(state, pending=pending)
 

@@ -120,7 +120,7 @@ class WriteFile(Action):
 
 
 class ApplyPatch(Action):
-    """Apply a unified diff, all or nothing."""
+    """Apply a unified diff in git's style to text files: all of it, or nothing."""
 
     edits = True
     kind: Literal["apply_patch"]
@@ -217,7 +217,7 @@ class ReadArtifact(Action):
 
 
 class StartJob(Action):
-    """Start a program in the background."""
+    """Start a program in the background. It ends with the task, at the latest after 10 minutes."""
 
     kind: Literal["start_job"]
     program: Path
@@ -225,7 +225,7 @@ class StartJob(Action):
 
 
 class JobOutput(Action):
-    """Read what a background job has printed."""
+    """Read what a background job has printed since it was last asked, and how it stands."""
 
     reads_only = True
     kind: Literal["job_output"]
@@ -288,7 +288,9 @@ KINDS: dict[str, type[Action]] = {
     cls.model_fields["kind"].annotation.__args__[0]: cls  # type: ignore[union-attr]
     for cls in Action.__subclasses__()
 }
-NOT_YET = frozenset({"apply_patch", "start_job", "job_output", "stop_job"})
+
+
+NOT_YET = frozenset({"start_job", "job_output", "stop_job"})
 """Kinds with a schema whose execution is not built yet; the gate denies them, saying so."""
 
 

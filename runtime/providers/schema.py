@@ -7,6 +7,7 @@ from typing import Any
 
 from runtime.core.actions import ADAPTER, KINDS, NOT_YET
 
+DESCRIPTION = "Propose the one next action. Fill in only the fields that its kind has."
 _KEPT = ("type", "minimum", "maximum", "items")
 
 

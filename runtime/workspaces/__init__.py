@@ -4,6 +4,7 @@
 `editor` reads and edits them, `verbs` holds the fixed git commands, `sample` the bundled example.
 """
 
+from .batch import Batch
 from .checkpoints import Checkpoint
 from .edit import Edit
 from .editor import Editor
@@ -12,4 +13,14 @@ from .registry import advice, prepare
 from .sight import Sight
 from .space import RunSpace
 
-__all__ = ["Checkpoint", "Edit", "Editor", "PushResult", "RunSpace", "Sight", "advice", "prepare"]
+__all__ = [
+    "Batch",
+    "Checkpoint",
+    "Edit",
+    "Editor",
+    "PushResult",
+    "RunSpace",
+    "Sight",
+    "advice",
+    "prepare",
+]

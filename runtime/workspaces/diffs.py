@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 
 from .edit import Edit
 from .paths import shown
@@ -17,22 +18,62 @@ def of_edit(edit: Edit, max_bytes: int = MAX_DIFF) -> str:
     return unified(edit.path, edit.before, edit.after, max_bytes)
 
 
-def unified(path: str, before: bytes | None, after: bytes, max_bytes: int = MAX_DIFF) -> str:
-    """The change of `path`; `before` is None for a new file. "" where nothing changed.
+def of_edits(edits: Sequence[Edit], max_bytes: int = MAX_DIFF) -> str:
+    """Several edits as one diff, renames and changed permissions in git's words."""
+    moved = {edit.source: edit for edit in edits if edit.source}
+    gone = {edit.path: edit for edit in edits if edit.path in moved}
+    texts = [_git_style(edit, gone.get(edit.source)) for edit in edits if edit.path not in moved]
+    text = "".join(texts)
+    if len(text) <= max_bytes:
+        return text
+    return text[:max_bytes] + f"\n[… {len(text) - max_bytes} characters cut …]\n"
+
+
+def _git_style(edit: Edit, origin: Edit | None) -> str:
+    """One file of a diff. `origin`: the deletion of the file that was renamed to this one."""
+    old, new = shown(edit.source or edit.path), shown(edit.path)
+    facts: list[str] = []
+    if origin is not None:
+        facts += [f"rename from {old}", f"rename to {new}"]
+    elif edit.before is None:
+        facts.append(f"new file mode 100{edit.mode:o}")
+    elif edit.after is None:
+        facts.append(f"deleted file mode 100{edit.old_mode:o}")
+    mode = edit.old_mode if origin is None else origin.old_mode
+    if edit.mode != mode and edit.after is not None and (edit.before or origin) is not None:
+        facts += [f"old mode 100{mode:o}", f"new mode 100{edit.mode:o}"]
+    head = f"diff --git a/{old} b/{new}\n" + "".join(f"{fact}\n" for fact in facts)
+    before = edit.before if origin is None else origin.before
+    return head + unified(edit.path, before, edit.after, MAX_DIFF, old=old)
+
+
+def unified(
+    path: str,
+    before: bytes | None,
+    after: bytes | None,
+    max_bytes: int = MAX_DIFF,
+    *,
+    old: str = "",
+) -> str:
+    """The change of `path`; `before` is None for a new file, `after` for a deleted one; `old` is
+    the name it had. "" where nothing changed.
 
     Only the lines between the common beginning and the common end are compared, and those only
     up to 2000: more is shown as replaced altogether.
     """
-    if before == after:
+    if (before or b"") == (after or b""):
         return ""
-    old, new = _lines(before or b""), _lines(after)
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
+    was, is_ = _lines(before or b""), _lines(after or b"")
+    head = _common(was, is_)
+    tail = _common(was[head:][::-1], is_[head:][::-1])
     first = max(0, head - CONTEXT)
     end = min(tail, CONTEXT)
-    a, b = old[first : len(old) - tail + end], new[first : len(new) - tail + end]
+    a, b = was[first : len(was) - tail + end], is_[first : len(is_) - tail + end]
     name = shown(path)
-    out = [f"--- {'/dev/null' if before is None else 'a/' + name}\n", f"+++ b/{name}\n"]
+    out = [
+        f"--- {'/dev/null' if before is None else 'a/' + (old or name)}\n",
+        f"+++ {'/dev/null' if after is None else 'b/' + name}\n",
+    ]
     if max(len(a), len(b)) <= _MAX_COMPARED:
         hunks = difflib.unified_diff(a, b, n=CONTEXT)
         out += [_moved(line, first) for n, line in enumerate(hunks) if n > 1]

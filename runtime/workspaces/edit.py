@@ -16,28 +16,54 @@ _MAX_COUNT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One file's change. `before` is None where the file is created; `mode` holds its permission
-    bits; the hashes are hex SHA-256."""
+    """One file's change. `before` is None where the file is created, `after` where it is deleted;
+    `mode` holds its permission bits afterwards, `old_mode` those before; the hashes are hex
+    SHA-256. `source`: the path that a renamed file had."""
 
     path: str
     before_sha: str | None
-    after_sha: str
+    after_sha: str | None
     before: bytes | None
-    after: bytes
+    after: bytes | None
     mode: int
+    old_mode: int
+    source: str = ""
+
+    @property
+    def state_before(self) -> str:
+        """What the file is before the edit, as `state` says it."""
+        return state(self.before_sha, self.old_mode)
+
+    @property
+    def state_after(self) -> str:
+        """What the file is after the edit, as `state` says it."""
+        return state(self.after_sha, self.mode)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file afterwards."""
+        return len(self.after or b"")
 
 
-def make(path: str, before: bytes | None, after: bytes, mode: int) -> Edit:
-    """The edit of `path` from `before` to `after`. Raises `Refused` over the size cap."""
-    if len(after) > MAX_FILE:
+def state(sha: str | None, mode: int) -> str:
+    """A file in a few words, for the record: permission bits and hash; "" where there is none."""
+    return "" if sha is None else f"{mode:o} {sha}"
+
+
+def make(
+    path: str, before: bytes | None, after: bytes | None, mode: int, old_mode: int | None = None
+) -> Edit:
+    """The edit of `path` from `before` to `after`; `old_mode` None: as after. Raises `Refused` over
+    the size cap."""
+    if after is not None and len(after) > MAX_FILE:
         raise Refused(
             f"{shown(path)} would have {len(after)} bytes; a file that is edited may have"
             f" {MAX_FILE}. It is unchanged.",
             remedy="Split the content over several files.",
         )
-    return Edit(
-        path, None if before is None else sha256(before), sha256(after), before, after, mode
-    )
+    was = None if before is None else sha256(before)
+    will = None if after is None else sha256(after)
+    return Edit(path, was, will, before, after, mode, mode if old_mode is None else old_mode)
 
 
 def check_text(path: str, data: bytes) -> None:

@@ -8,26 +8,29 @@ content, and never a stray file among the run's own.
 from __future__ import annotations
 
 import os
-import secrets
 import stat
+from collections.abc import Collection
 from pathlib import Path
 from typing import TypeVar
 
 from runtime import faults
-from runtime.core.actions import ReplaceText, WriteFile
+from runtime.core.actions import ApplyPatch, ReplaceText, WriteFile
 from runtime.core.digests import sha256
 from runtime.core.errors import Refused
+from runtime.core.patch_names import InvalidPatch
+from runtime.core.patches import parse
 from runtime.policy.authorised import Authorised
 
+from . import batch, reading, searching, staging, tree
 from . import edit as edits
-from . import reading, searching, tree
-from .edit import MAX_FILE, Edit
+from .batch import Batch
+from .edit import MAX_FILE, Edit, state
 from .paths import shown, split_file
 from .reading import Listing, Page
 from .searching import Found
 
 _NEW_FILE = 0o644
-T = TypeVar("T", WriteFile, ReplaceText)
+T = TypeVar("T", WriteFile, ReplaceText, ApplyPatch)
 
 
 class Editor:
@@ -77,6 +80,32 @@ class Editor:
     def replace(self, authorised: Authorised[ReplaceText], planned: Edit | None = None) -> Edit:
         """Replace the one occurrence of a text in a file. Raises `Refused` as `write` does."""
         return self._put(self._plan_replace(_subject(authorised, ReplaceText)), planned)
+
+    def plan_patch(self, action: ApplyPatch, done: Collection[str] = ()) -> Batch:
+        """What a patch would do now; nothing is written. `done`: paths that are as they should be
+        already, after a crash. Raises `Refused` unless all the rest can be done."""
+        try:
+            files = parse(action.patch)
+        except InvalidPatch as error:
+            raise Refused(str(error), remedy="Give a unified diff as git writes it.") from None
+        return batch.plan(files, self._current, done)
+
+    def apply(self, authorised: Authorised[ApplyPatch], planned: Batch) -> Batch:
+        """Apply a patch, all of it or nothing. Raises `Refused`, also where a file is no longer
+        what it was when `planned` was made; every file is then unchanged."""
+        made = self.plan_patch(_subject(authorised, ApplyPatch), planned.done)
+        if made != planned:
+            raise Refused(
+                "A file of the patch was changed meanwhile; nothing was written.",
+                remedy="Read the files again and repeat the patch.",
+            )
+        batch.put(self._root, self._uid, self._staging, made)
+        return made
+
+    def state(self, path: str) -> str:
+        """A file as it is now, in the words of the record (see `edit.state`). Raises `Refused`."""
+        found = self._current(split_file(path))
+        return "" if found is None else state(sha256(found[0]), found[1])
 
     def current_sha(self, path: str) -> str | None:
         """The hash of a file as it is now, None where there is none: decides after a crash
@@ -157,20 +186,11 @@ class Editor:
         """The new content under a temporary name, and the directory that holds it."""
         self._staging.mkdir(mode=0o700, exist_ok=True)
         folder = os.open(self._staging, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        name = secrets.token_hex(8)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         try:
-            with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
-                file.write(edit.after)
-                file.flush()
-                if self._uid is not None:
-                    os.fchown(file.fileno(), self._uid, self._uid)
-                os.fchmod(file.fileno(), edit.mode)
-                os.fsync(file.fileno())
+            return staging.write(folder, edit.after, edit.mode, self._uid), folder
         except BaseException:
             os.close(folder)
             raise
-        return name, folder
 
     def sweep(self) -> int:
         """Remove what a crash left in the staging directory; how many files that were."""

@@ -6,10 +6,14 @@ from runtime.journal.kind import Payload
 
 
 class ActionStarted(Payload):
-    """The action is about to have its effect. Hashes say what an edit changes."""
+    """The action is about to have its effect. Hashes say what an edit changes.
+
+    `files`, of a patch: each path with what it is before and what it will be, as permission bits
+    and hash; "" where there is no file.
+    """
 
     type = "action.started"
-    bulky = ("path",)
+    bulky = ("files", "path")
 
     action: str
     kind: str
@@ -17,3 +21,4 @@ class ActionStarted(Payload):
     path: str | None = None
     before: str | None = None
     after: str | None = None
+    files: list[list[str]] | None = None
