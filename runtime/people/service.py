@@ -11,15 +11,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import Group
-from django.db.transaction import atomic
 from django.utils import timezone
 
 from runtime.core.errors import BadInput, NotFound
 from runtime.journal import book
-from runtime.journal.kinds import LinkMade, PersonAdded
+from runtime.journal.kinds import LinkMade, PersonAdded, PersonSignedIn
 from runtime.models import SignInLink, User
 
-from . import rights
+from . import rights, sessions
 
 LINK_LIFE = timedelta(minutes=15)
 FIRST_ROLES = ("submitter", "reviewer", "security", "admin")
@@ -127,17 +126,20 @@ def make_link(user: User, base_url: str) -> str:
 
 def redeem(secret: str, now: datetime | None = None) -> User | None:
     """The person of a link, once; None where it is unknown, used, or older than fifteen minutes.
-
-    The conditional update decides between two browsers that come with the same link.
+    Either is journaled. The conditional update decides between two browsers with the same link.
     """
     at = now or timezone.now()
     digest = _digest(secret)
-    with atomic(durable=True):
+    with book.open_system() as system:
         link = SignInLink.objects.filter(digest=digest, used_at=None, expires_at__gt=at)
-        if link.update(used_at=at) != 1:
-            return None
-        user = User.objects.filter(signinlink__digest=digest, is_active=True).first()
-    return user
+        good = link.update(used_at=at) == 1
+        owner = User.objects.filter(signinlink__digest=digest).first()
+        if good and owner is not None and owner.is_active:
+            name = owner.get_username()
+            system.append(PersonSignedIn(name=name, by="link"), actor=f"user:{name}")
+            return owner
+        sessions.refuse(system, owner, "link")
+    return None
 
 
 def _digest(secret: str) -> str:

@@ -31,6 +31,9 @@ from .link_made import LinkMade
 from .message_completed import MessageCompleted
 from .message_cut import MessageCut
 from .person_added import PersonAdded
+from .person_password_set import PersonPasswordSet
+from .person_signed_in import PersonSignedIn
+from .person_signed_out import PersonSignedOut
 from .policy_decided import PolicyDecided
 from .policy_loaded import PolicyLoaded
 from .run_cancel_requested import RunCancelRequested
@@ -39,6 +42,7 @@ from .run_failed import RunFailed
 from .run_retried import RunRetried
 from .run_submitted import RunSubmitted
 from .run_succeeded import RunSucceeded
+from .sign_in_refused import SignInRefused
 from .task_cancelled import TaskCancelled
 from .task_cancelling import TaskCancelling
 from .task_claimed import TaskClaimed
@@ -83,6 +87,9 @@ __all__ = [
     "MessageCompleted",
     "MessageCut",
     "PersonAdded",
+    "PersonPasswordSet",
+    "PersonSignedIn",
+    "PersonSignedOut",
     "PolicyDecided",
     "PolicyLoaded",
     "RunCancelRequested",
@@ -91,6 +98,7 @@ __all__ = [
     "RunRetried",
     "RunSubmitted",
     "RunSucceeded",
+    "SignInRefused",
     "TaskCancelled",
     "TaskCancelling",
     "TaskClaimed",

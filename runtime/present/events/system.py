@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from runtime.present import html, text, units
 
@@ -20,6 +21,38 @@ def _link(facts: Facts) -> View:
         "a sign-in link was made for <strong>{}</strong>", text.visible(facts.text("name"))
     )
     return View(title, "person", "idle")
+
+
+_WAYS = {"link": "by a link", "password": "by password"}
+
+
+def _way(facts: Facts) -> SafeString:
+    return text.visible(_WAYS.get(facts.text("by"), facts.text("by")))
+
+
+def _signed_in(facts: Facts) -> View:
+    name = text.visible(facts.text("name"))
+    title = format_html("<strong>{}</strong> signed in {}", name, _way(facts))
+    return View(title, "person", "idle")
+
+
+def _signed_out(facts: Facts) -> View:
+    title = format_html("<strong>{}</strong> signed out", text.visible(facts.text("name")))
+    return View(title, "person", "idle")
+
+
+def _password_set(facts: Facts) -> View:
+    title = format_html("<strong>{}</strong> chose a password", text.visible(facts.text("name")))
+    return View(title, "person", "plain")
+
+
+def _refused(facts: Facts) -> View:
+    name = facts.text("name")
+    who = format_html("<strong>{}</strong>", text.visible(name)) if name else "somebody unknown"
+    title = format_html("{} was not let in {}", who, _way(facts))
+    if unsaid := facts.number("unsaid"):
+        title = format_html("{}, and {} more before", title, unsaid)
+    return View(title, "warn", "deny")
 
 
 def _workspace(facts: Facts) -> View:
@@ -54,6 +87,10 @@ RENDERERS: dict[str, Renderer] = {
     "anchor.made": _anchor,
     "policy.loaded": _policy,
     "person.added": _person,
+    "person.signed_in": _signed_in,
+    "person.signed_out": _signed_out,
+    "person.password_set": _password_set,
+    "sign_in.refused": _refused,
     "link.made": _link,
     "workspace.registered": _workspace,
 }

@@ -7,14 +7,14 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
-from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from runtime.people import service
+from runtime.people import service, sessions
 from runtime.web.pages import person, show
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -38,6 +38,17 @@ class SignIn(LoginView):
             return redirect(settings.LOGIN_REDIRECT_URL)
         return super().get(request, *args, **kwargs)
 
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Let the person in, on the record."""
+        sessions.signed_in(form.get_user())
+        return super().form_valid(form)
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        """Say so, and put the refusal on the record. A form that was left empty is none."""
+        if form.non_field_errors():
+            sessions.refused(str(form.cleaned_data.get("username", "")))
+        return super().form_invalid(form)
+
     def _redeem(self, request: HttpRequest, secret: str) -> HttpResponse:
         user = service.redeem(secret)
         if user is None:
@@ -50,6 +61,8 @@ class SignIn(LoginView):
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
     """End the session."""
+    if request.user.is_authenticated:
+        sessions.signed_out(person(request))
     logout(request)
     return redirect(settings.LOGOUT_REDIRECT_URL)
 
@@ -63,6 +76,7 @@ def password(request: HttpRequest) -> HttpResponse:
     form = kind(user, request.POST or None)
     if request.method == "POST" and form.is_valid():
         form.save()
+        sessions.password_set(user)
         update_session_auth_hash(request, user)
         messages.success(request, "Your password is set. You can sign in with it from now on.")
         return redirect("runs")
