@@ -102,6 +102,7 @@ def _card(session: Session, kind: str, body: dict[str, Any], verdict: Verdict) -
         role=session.task.role,
         tree=session.state.tree,
         verification_inputs=watched,
+        offers=[] if shown is not body else [one.as_data() for one in verdict.offers],
     )
 
 

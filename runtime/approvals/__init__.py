@@ -1,7 +1,7 @@
 """Questions to people: asked durably, answered once, remembered where somebody says so."""
 
 from .answers import Answered, decide, decide_many
-from .cards import Card, card, similar
+from .cards import Card, card, offers, similar
 from .editing import edit
 from .expiring import cancel_open, expire_due, supersede
 from .inbox import overdue, pending, pending_count
@@ -25,6 +25,7 @@ __all__ = [
     "edit",
     "expire_due",
     "live_grants",
+    "offers",
     "overdue",
     "parse_scope",
     "pending",

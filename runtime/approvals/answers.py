@@ -8,6 +8,7 @@ from typing import NamedTuple
 from runtime.core.errors import BadInput, Conflict, M31AError, NotFound, Refused
 from runtime.models import Approval, User
 
+from .cards import offers
 from .deciding import settle
 
 MAX_BATCH = 100
@@ -23,21 +24,28 @@ def decide(
     scope: str = "once",
     comment: str = "",
     seen_digest: str | None = None,
+    rule: str = "",
 ) -> Approval:
     """Answer a question, see `settle`. A wider scope counts at once for other open questions
     about the same action, as far as this person may answer them."""
     approval = settle(
-        approval_id, by=by, verdict=verdict, scope=scope, comment=comment, seen_digest=seen_digest
+        approval_id,
+        by=by,
+        verdict=verdict,
+        scope=scope,
+        comment=comment,
+        seen_digest=seen_digest,
+        rule=rule,
     )
     if approval.state == Approval.State.APPROVED and approval.scope != "once":
-        _cover(approval, by)
+        _cover(approval, by, rule)
     return approval
 
 
-def _cover(given: Approval, by: User) -> None:
-    same = Approval.objects.filter(
-        state=Approval.State.PENDING, kind=Approval.Kind.ACTION, key=given.key
-    ).exclude(pk=given.pk)
+def _cover(given: Approval, by: User, rule: str) -> None:
+    same = Approval.objects.filter(state=Approval.State.PENDING, kind=Approval.Kind.ACTION).exclude(
+        pk=given.pk
+    )
     scope = given.scope.partition(":")[0]
     if scope == "workspace":
         same = same.filter(run__workspace=given.run.workspace_id)
@@ -45,12 +53,14 @@ def _cover(given: Approval, by: User) -> None:
         same = same.filter(task=given.task_id) if scope == "task" else same.filter(run=given.run_id)
     if given.decision != "ESCALATE":
         same = same.exclude(decision="ESCALATE")
-    for other in list(
-        same.order_by("requested_at", "id").values_list("pk", "digest")[:MAX_COVERED]
-    ):
+    if not rule:
+        same = same.filter(key=given.key)
+    for other in list(same.order_by("requested_at", "id")[:MAX_COVERED]):
+        if other.key != given.key and not any(one.digest == rule for one in offers(other)):
+            continue
         comment = f"Covered by the answer to {given.pk}."
         try:
-            settle(other[0], by=by, verdict="approve", comment=comment, seen_digest=other[1])
+            settle(other.pk, by=by, verdict="approve", comment=comment, seen_digest=other.digest)
         except (Refused, Conflict, NotFound):
             continue  # not theirs to answer, or settled meanwhile
 

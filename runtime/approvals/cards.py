@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 
 from runtime.core import canonical
 from runtime.models import Approval
+from runtime.policy import Remembered
 
 
 class Card(TypedDict, total=False):
@@ -27,12 +28,19 @@ class Card(TypedDict, total=False):
     tree: str
     verification_inputs: list[str]
     question: str
+    offers: list[dict[str, Any]]
+    """Rules that may be remembered in place of the exact action, as plain data."""
 
 
 def card(approval: Approval) -> Card:
     """The card of an approval."""
     content: Card = canonical.decode(approval.card)
     return content
+
+
+def offers(approval: Approval) -> tuple[Remembered, ...]:
+    """The rules that the card offers to remember."""
+    return tuple(Remembered.parse(one) for one in card(approval).get("offers", []))
 
 
 def similar(approval: Approval, limit: int = 5) -> list[Approval]:

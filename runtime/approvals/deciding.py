@@ -5,7 +5,7 @@ Decision, event and wake-up are one transaction. Whoever answers never runs the 
 
 from __future__ import annotations
 
-from runtime.core import clock, texts
+from runtime.core import canonical, clock, texts
 from runtime.core.errors import BadInput, Conflict, NotFound, Refused
 from runtime.journal.append import new_id
 from runtime.journal.book import Book, open_run
@@ -13,8 +13,10 @@ from runtime.journal.kinds import ApprovalApproved, ApprovalDenied, GrantCreated
 from runtime.journal.retrying import retrying
 from runtime.models import Approval, Grant, User
 from runtime.people import rights
+from runtime.policy import Remembered
 from runtime.secrets import redactor
 
+from .cards import offers
 from .expiring import expire, lock, wake
 from .scopes import Scope, parse_scope
 
@@ -31,8 +33,10 @@ def settle(
     scope: str = "once",
     comment: str = "",
     seen_digest: str | None = None,
+    rule: str = "",
 ) -> Approval:
-    """Answer a pending approval.
+    """Answer a pending approval. `rule`: the digest of an offered rule, which a wider scope then
+    remembers with the exact action.
 
     1. Lock the run, the task, the approval. 2. A settled one: the same answer of the same person
     is a repetition, any other raises `Conflict` with the outcome. 3. Past its time it expires
@@ -58,7 +62,8 @@ def settle(
         else:
             check_right(approval, by)
             check_seen(approval, seen_digest)
-            _answer(book, approval, by, wanted, span, scope, comment)
+            offered = _offered(approval, span, rule)
+            _answer(book, approval, by, wanted, span, scope, comment, offered)
             wake(book, task, wanted)
     if approval.state == Approval.State.EXPIRED:
         raise Conflict(
@@ -131,8 +136,35 @@ def check_seen(approval: Approval, seen: str | None) -> None:
         )
 
 
+def _offered(approval: Approval, span: Scope, rule: str) -> Remembered | None:
+    """The rule that was chosen. Raises `BadInput` where the card does not offer it."""
+    if not rule:
+        return None
+    if span.kind == "once":
+        raise BadInput(
+            "rule: an answer that counts once remembers nothing.",
+            remedy="Choose a wider scope, or no rule.",
+            field="rule",
+        )
+    found = next((one for one in offers(approval) if one.digest == rule), None)
+    if found is None:
+        raise BadInput(
+            f"rule: {rule[:80]!r} is none that this question offers.",
+            remedy="Look at the card again: it lists them.",
+            field="rule",
+        )
+    return found
+
+
 def _answer(
-    book: Book, approval: Approval, by: User, wanted: str, span: Scope, scope: str, comment: str
+    book: Book,
+    approval: Approval,
+    by: User,
+    wanted: str,
+    span: Scope,
+    scope: str,
+    comment: str,
+    offered: Remembered | None,
 ) -> None:
     if approval.kind == Approval.Kind.QUESTION and wanted == "approved" and not comment.strip():
         raise BadInput("comment: the answer is empty.", remedy="Write the answer as the comment.")
@@ -163,16 +195,19 @@ def _answer(
         event = ApprovalApproved(**facts, scope=scope, comment=comment)
         book.append(event, actor=actor, task=approval.task_id)
         if span.kind != "once":
-            _grant(book, approval, span, actor)
+            _grant(book, approval, span, actor, offered)
     else:
         event_denied = ApprovalDenied(**facts, comment=comment)
         book.append(event_denied, actor=actor, task=approval.task_id)
 
 
-def _grant(book: Book, approval: Approval, span: Scope, actor: str) -> None:
+def _grant(
+    book: Book, approval: Approval, span: Scope, actor: str, offered: Remembered | None
+) -> None:
     grant = Grant(
         id=new_id(),
         key=approval.key,
+        rule=canonical.text(offered.as_data()) if offered else "",
         scope=span.kind,
         subject=span.subject(approval),
         lifts=approval.decision,
@@ -191,6 +226,7 @@ def _grant(book: Book, approval: Approval, span: Scope, actor: str) -> None:
             subject=grant.subject,
             lifts=grant.lifts,
             expires_at=clock.stamp(span.until) if span.until else None,
+            rule=offered.as_data() if offered else None,
         ),
         actor=actor,
         task=approval.task_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from runtime import approvals
@@ -50,6 +51,7 @@ def document(approval: Approval) -> dict[str, Any]:
         "action": approvals.card(approval)["action"],
         "rule": approval.rule,
         "digest": approval.digest,
+        "rules": [{"id": one.digest, "text": one.text()} for one in approvals.offers(approval)],
         "expires_at": clock.stamp(approval.expires_at),
         "state": approval.state,
     }
@@ -87,6 +89,7 @@ def grant(row: Grant) -> dict[str, Any]:
         "approval": row.approval_id,
         "action": approvals.card(row.approval).get("action"),
         "key": row.key,
+        "rule": json.loads(row.rule) if row.rule else None,
         "scope": row.scope,
         "subject": row.subject,
         "lifts": row.lifts,

@@ -20,6 +20,9 @@ def add(commands: Any) -> None:
     approve = commands.add_parser("approve", help="say yes to a question, or to several")
     _which(approve)
     approve.add_argument("--scope", default="once", help="once, task, run or workspace:YYYY-MM-DD")
+    approve.add_argument(
+        "--rule", default="", metavar="ID", help="with a wider scope: remember this offered rule"
+    )
     approve.add_argument("--comment", default="", help="for the record; the answer to a question")
     approve.set_defaults(call=_approve)
     deny = commands.add_parser("deny", help="say no to a question, or to several")
@@ -41,17 +44,17 @@ def _which(command: Any) -> None:
 
 def _approve(call: Any) -> int:
     options = call.options
-    return _decide(call, "approve", options.scope, options.comment)
+    return _decide(call, "approve", options.scope, options.comment, options.rule)
 
 
 def _deny(call: Any) -> int:
     return _decide(call, "deny", "once", call.options.comment)
 
 
-def _decide(call: Any, verdict: str, scope: str, comment: str) -> int:
+def _decide(call: Any, verdict: str, scope: str, comment: str, rule: str = "") -> int:
     options = call.options
     if options.more:
-        return _decide_many(call, verdict, scope, comment)
+        return _decide_many(call, verdict, scope, comment, rule)
     approval = approvals.decide(
         options.id,
         by=call.user,
@@ -59,14 +62,16 @@ def _decide(call: Any, verdict: str, scope: str, comment: str) -> int:
         scope=scope,
         comment=comment,
         seen_digest=options.seen,
+        rule=rule,
     )
     return _told(call, approval)
 
 
-def _decide_many(call: Any, verdict: str, scope: str, comment: str) -> int:
+def _decide_many(call: Any, verdict: str, scope: str, comment: str, rule: str) -> int:
     """Exit status 1 where one of the answers did not count."""
     options = call.options
-    for name, given, plain in (("scope", scope, "once"), ("seen", options.seen, None)):
+    alone = (("scope", scope, "once"), ("seen", options.seen, None), ("rule", rule, ""))
+    for name, given, plain in alone:
         if given != plain:
             raise BadInput(
                 f"--{name} is for one question, and {1 + len(options.more)} are named.",

@@ -6,8 +6,9 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from runtime.core import canonical
 from runtime.models import Grant
-from runtime.policy import Decision, GrantFact
+from runtime.policy import Decision, GrantFact, Remembered
 
 MAX_GRANTS = 1000
 
@@ -36,6 +37,7 @@ def live(
             decision_max=_most(grant, submitter),
             scope=grant.scope,
             by=grant.granted_by,
+            rule=Remembered.parse(canonical.decode(grant.rule)) if grant.rule else None,
         )
         for grant in rows[:MAX_GRANTS]
     )

@@ -70,7 +70,8 @@ class Approval(models.Model):
 
 
 class Grant(models.Model):
-    """A remembered approval: the exact `key`, for a task, a run or a workspace, until `expires_at`."""
+    """A remembered approval: the exact `key`, or what `rule` covers as well (canonical JSON of a
+    `Remembered`, "" for none), for a task, a run or a workspace, until `expires_at`."""
 
     class Scope(models.TextChoices):
         TASK = "task"
@@ -79,6 +80,7 @@ class Grant(models.Model):
 
     id = models.CharField(max_length=26, primary_key=True)
     key = models.CharField(max_length=64)
+    rule = models.TextField(default="")
     scope = models.CharField(max_length=10, choices=Scope.choices)
     subject = models.CharField(max_length=64)
     """Id of the task or run, or name of the workspace."""

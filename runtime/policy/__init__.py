@@ -8,6 +8,7 @@ from .gate import gate
 from .hashing import policy_hash
 from .programs import DEFAULT_PROGRAMS
 from .programs.git_config import settings_that_run
+from .remembered import Remembered
 from .rules import Rule, RuleLayer
 from .stages import STAGES
 from .verdict import STAGE_NAMES, StageResult, Verdict
@@ -23,6 +24,7 @@ __all__ = [
     "Facts",
     "GrantFact",
     "Look",
+    "Remembered",
     "Request",
     "Rule",
     "RuleLayer",

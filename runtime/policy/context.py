@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from .decision import Decision
 from .facts import Facts, FactType, Look, Which
 from .rules import RuleLayer
+
+if TYPE_CHECKING:
+    from .remembered import Remembered
 
 __all__ = [
     "MODES",
@@ -40,13 +43,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class GrantFact:
-    """A live grant (not expired, in scope). `decision_max` is ASK, or ESCALATE if security gave it."""
+    """A live grant (not expired, in scope). `decision_max` is ASK, or ESCALATE if security gave it.
+    `rule`: it also covers what this rule covers; never an ESCALATE."""
 
     id: str
     key: str
     decision_max: Decision
     scope: str
     by: str
+    rule: Remembered | None = None
 
 
 @dataclass(frozen=True, slots=True)

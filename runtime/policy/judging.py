@@ -136,6 +136,16 @@ def _deny(rule: str, reason: str) -> Remark:
     return Remark("veto", Decision.DENY, rule, reason)
 
 
+def default_remarks(part: Part) -> list[Remark]:
+    """What the developer defaults have to say about one part."""
+    found = [remark for remark in part.remarks if remark.stage == "defaults"]
+    for place in part.places:
+        remark = defaults(part, place)
+        if remark is not None:
+            found.append(remark)
+    return found
+
+
 def defaults(part: Part, place: Place) -> Remark | None:
     """What a person should look at, unless a rule says otherwise."""
     if not place.inside:

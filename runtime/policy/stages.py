@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from runtime.core import actions
 from runtime.workflow import roles
 
-from . import canonicalise, hosts, judging, rules
+from . import canonicalise, hosts, judging, remembered, rules
 from .case import NOTHING, Case, Finding
 from .context import MODES, ApprovalFact
 from .decision import Decision
@@ -108,20 +108,10 @@ def defaults(case: Case) -> Finding:
     parts = [part for index, part in enumerate(case.parts) if index not in case.silenced]
     if not parts:
         return NOTHING
-    found = [remark for part in parts for remark in default_remarks(part)]
+    found = [remark for part in parts for remark in judging.default_remarks(part)]
     if not found:
         return Finding(Decision.ALLOW, "default", "ordinary engineering work", "default")
     return _worst(found, "default")
-
-
-def default_remarks(part: Part) -> list[Remark]:
-    """What layer 9 has to say about one part."""
-    found = list(_remarks((part,), "defaults"))
-    for place in part.places:
-        remark = judging.defaults(part, place)
-        if remark is not None:
-            found.append(remark)
-    return found
 
 
 def mode(case: Case) -> Finding:
@@ -146,7 +136,7 @@ def _contained(case: Case) -> bool:
         and all(
             part.contained
             for index, part in enumerate(case.parts)
-            if index not in case.silenced and default_remarks(part)
+            if index not in case.silenced and judging.default_remarks(part)
         )
     )
 
@@ -165,6 +155,10 @@ def grants(case: Case) -> Finding:
     for grant in case.context.grants:
         if grant.key == key and standing <= grant.decision_max:
             reason = f"granted by {grant.by} for the {grant.scope} ({grant.id})"
+            return Finding(Decision.ALLOW, grant.id, reason, "grant", lifted)
+    for grant in case.context.grants:
+        if grant.rule is not None and remembered.covers(grant.rule, case):
+            reason = f"granted by {grant.by} for the {grant.scope}: {grant.rule.text()}"
             return Finding(Decision.ALLOW, grant.id, reason, "grant", lifted)
     if case.request.mode in ("plan", "unattended"):
         asked = case.decisive()[1].reason

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from runtime.core.actions import Action
 
 from .context import Facts
 from .decision import Decision
+
+if TYPE_CHECKING:
+    from .remembered import Remembered
 
 Source = Literal["rule", "grant", "person", "mode", "default", "error"]
 """Who decided: a rule (of the operator, or built in; the stage says which), a remembered answer,
@@ -66,6 +69,8 @@ class Verdict:
     programs: tuple[tuple[str, str | None], ...]
     moment: str
     policy_hash: str
+    offers: tuple[Remembered, ...] = ()
+    """What a person may agree to in place of the exact action, where one is asked."""
 
     def as_payload(self) -> dict[str, Any]:
         """The form that is journaled: JSON of text, integers, lists and ASCII keys only.

@@ -262,6 +262,7 @@ def _granted(made: Projections, event: EventRow) -> None:
         "approval": p["approval"],
         "granted_by": event.actor.removeprefix("user:"),
         "granted_at": event.at,
+        "rule": canonical.text(p["rule"]) if p.get("rule") else "",
         "expires_at": p.get("expires_at"),
         "revoked_at": None,
         "revoked_by": None,

@@ -211,3 +211,46 @@ def test_F8_other_questions_do_not_count(cast):
     for _ in range(4):
         expire(told)
     assert told.state == "succeeded"
+
+
+BRANCHES = [tool("git", "tag", "one"), tool("git", "tag", "two"), tool("git", "tag", "-d", "one")]
+
+
+def test_F11_a_rule_that_was_shown_is_remembered_and_asks_again_beyond_it(cast):
+    workspace(cast.alice)
+    told = play(cast.alice, [*BRANCHES, FINISH])
+    (rule,) = [one for one in approvals.offers(told.pending) if one.argv == ("tag",)]
+    answer(told, cast.bob, scope="run", rule=rule.digest)
+    told.work()
+    asked = told.of("approval.requested")
+    assert [one["action"] for one in asked][1:] == [told.of("action.proposed")[2]["action"]]
+    decided = told.of("policy.decided")
+    assert any(
+        one["source"] == "grant" and one["rule"] == Grant.objects.get().pk for one in decided
+    )
+    assert told.of("grant.created")[0]["rule"] == rule.as_data()
+    assert replay.check(told.run.pk) == ""
+
+
+@pytest.mark.parametrize(("scope", "rule"), [("once", None), ("run", "0" * 64)])
+def test_a_rule_that_was_not_offered_or_is_for_once_is_refused(cast, scope, rule):
+    workspace(cast.alice)
+    told = play(cast.alice, [*BRANCHES, FINISH])
+    chosen = rule or approvals.offers(told.pending)[0].digest
+    with pytest.raises(BadInput) as refused:
+        answer(told, cast.bob, scope=scope, rule=chosen)
+    assert refused.value.field == "rule"
+    assert told.pending.state == "pending"
+    assert not Grant.objects.exists()
+
+
+def test_a_rule_covers_other_open_questions_at_once_and_is_taken_back(cast):
+    workspace(cast.alice)
+    first, second = (play(cast.alice, [step, FINISH]) for step in BRANCHES[:2])
+    rule = next(one for one in approvals.offers(first.pending) if one.argv == ("tag",))
+    until = (datetime.now(UTC) + timedelta(days=3)).date()
+    answer(first, cast.bob, scope=f"workspace:{until}", rule=rule.digest)
+    assert Approval.objects.get(run=second.run).state == "approved"
+    approvals.revoke(Grant.objects.get().pk, by=cast.bob)
+    third = play(cast.alice, [BRANCHES[0], FINISH])
+    assert third.state == "waiting"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from runtime.journal.kind import Payload
 
 
@@ -17,3 +19,5 @@ class GrantCreated(Payload):
     subject: str
     lifts: str
     expires_at: str | None = None
+    rule: dict[str, Any] | None = None
+    """What is covered beyond the exact action, as it was shown; None for nothing."""
