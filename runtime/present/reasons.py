@@ -36,7 +36,7 @@ _NEXT = {
     "unavailable": "Mend what the detail names, then retry.",
     "bad_settings": "Correct what the detail names, then retry.",
     "runtime_error": "Read the server’s log; a retry goes on from the last checkpoint.",
-    "provider_auth": "Check OPENAI_API_KEY where the server runs, then retry.",
+    "provider_auth": "Check the model’s key (`m31a doctor` tries it), then retry.",
     "provider_rate_limit": "Wait until the limit is over, then retry.",
     "provider_timeout": _CHECK_SERVER,
     "provider_overload": _CHECK_SERVER,
@@ -45,7 +45,7 @@ _NEXT = {
     "provider_cut": _CHECK_SERVER,
     "provider_unreachable": "Check the model’s address on the system page, then retry.",
     "provider_exhausted": "Give the script a `finish`, and submit again.",
-    "provider_bad_request": "Check the model’s name and M31A_OPENAI_MODE, then retry.",
+    "provider_bad_request": "Check the model’s name and its settings (`m31a doctor`), then retry.",
 }
 
 

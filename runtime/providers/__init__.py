@@ -8,6 +8,7 @@ from __future__ import annotations
 from runtime.providers.base import (
     KINDS,
     Answer,
+    Facts,
     Kind,
     Message,
     Prompt,
@@ -22,6 +23,7 @@ from runtime.providers.script import check_script
 __all__ = [
     "KINDS",
     "Answer",
+    "Facts",
     "Kind",
     "Message",
     "Prompt",

@@ -28,6 +28,8 @@ Kind = Literal[
     "bad_request",
 ]
 KINDS: frozenset[str] = frozenset(get_args(Kind))
+RETRYABLE: frozenset[Kind] = frozenset({"rate_limit", "timeout", "overload", "cut", "unreachable"})
+"""Failures after which the same question may succeed later."""
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -40,11 +42,21 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Facts:
+    """What the prompt says in words, for programs that want it by name."""
+
+    task: str
+    allowed_programs: tuple[str, ...] = ()
+    verification_programs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """Everything that the model is told for one answer, in no provider's own format."""
 
     system: str
     messages: tuple[Message, ...]
+    facts: Facts | None = None
 
     def characters(self) -> int:
         """The size of all texts together, in characters."""
@@ -78,8 +90,9 @@ class Answer:
 class ProviderError(M31AError):
     """The provider gave no whole answer.
 
-    `kind` is one of `KINDS`, `retry_after` the seconds that the provider asked us to wait, and
-    `partial` the text that had streamed before.
+    `kind` is one of `KINDS`, `retry_after` the seconds that the provider asked us to wait,
+    `retryable` whether the same question may succeed later (never tried here), and `partial` the
+    text that had streamed before: it is no answer.
     """
 
     def __init__(
@@ -88,12 +101,14 @@ class ProviderError(M31AError):
         message: str,
         *,
         retry_after: int | None = None,
+        retryable: bool | None = None,
         partial: str = "",
         remedy: str = "",
     ) -> None:
         super().__init__(message, remedy=remedy)
         self.kind: Kind = kind
         self.retry_after = retry_after
+        self.retryable = kind in RETRYABLE if retryable is None else retryable
         self.partial = partial
 
 

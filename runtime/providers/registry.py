@@ -2,43 +2,46 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runtime.core.errors import BadInput, M31AError, NotYet
-from runtime.providers import openai_settings
+from runtime.core.errors import BadInput, M31AError
+from runtime.providers import vendors
 from runtime.providers.base import Provider
 from runtime.providers.scripted import ScriptedProvider
 
 SETTING = "M31A_PROVIDER"
-_KNOWN = "scripted:FILE, openai:MODEL"
-_LATER = ("anthropic", "ollama", "cli")
+KNOWN = (
+    "scripted:FILE",
+    "openai:MODEL",
+    "anthropic:MODEL",
+    "google:MODEL",
+    "ollama:MODEL",
+    "openrouter:MODEL",
+    "cli:agy",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What is known of one provider without asking it anything."""
+    """What is known of one provider."""
 
     spec: str
     ready: bool
     detail: str
     """Where it is, or what is missing and how to mend it; never a key."""
+    remedy: str = ""
 
 
 def load(spec: str, *, script: bytes | None = None, env: Mapping[str, str]) -> Provider:
     """The provider for a specification; nothing is connected yet.
 
     `script` is the content of the file that `scripted:` names; `env` holds the settings.
-    Raises `BadInput` for what cannot be used, naming the setting, and `NotYet`.
+    Raises `BadInput` for what cannot be used, naming the setting.
     """
     scheme, colon, name = spec.partition(":")
     if not colon or not name.strip():
-        raise BadInput(
-            f"{spec[:100]!r} is not a provider.",
-            remedy=f"Known are {_KNOWN}.",
-            field="provider",
-        )
+        raise _unknown(f"{spec[:100]!r} is not a provider.")
     if scheme == "scripted":
         if script is None:
             raise BadInput(
@@ -47,23 +50,35 @@ def load(spec: str, *, script: bytes | None = None, env: Mapping[str, str]) -> P
                 field="provider",
             )
         return ScriptedProvider(spec, script)
-    if scheme == "openai":
-        settings = openai_settings.read(name, env)
-        # A module of its own, so that only who uses it pays for it.
-        from runtime.providers.openai_chat import OpenAIProvider
+    return _load(scheme, name, spec, _completed(env))
 
-        return OpenAIProvider(spec, settings)
-    if scheme in _LATER:
-        raise NotYet(
-            f"The provider {scheme}: is not built yet.",
-            remedy=f"Use one of {_KNOWN}.",
-            field="provider",
-        )
-    raise BadInput(
-        f"There is no provider {scheme[:100]!r}.",
-        remedy=f"Known are {_KNOWN}.",
-        field="provider",
-    )
+
+def _load(scheme: str, name: str, spec: str, settings: Mapping[str, str]) -> Provider:
+    """Modules of their own, so that only who uses one pays for it."""
+    if scheme in vendors.VENDORS:
+        from runtime.providers.http_models import HttpProvider
+
+        return HttpProvider(spec, vendors.read(vendors.VENDORS[scheme], name, settings))
+    if scheme == "cli":
+        from runtime.providers.agy import AgyProvider
+        from runtime.providers.agy_settings import read
+
+        return AgyProvider(spec, read(name, settings))
+    from runtime.providers import others
+
+    if found := others.load(scheme, spec, settings):
+        return found
+    raise _unknown(f"There is no provider {scheme[:100]!r}.")
+
+
+def _completed(env: Mapping[str, str]) -> Mapping[str, str]:
+    from runtime.providers.keys import completed
+
+    return completed(env)
+
+
+def _unknown(what: str) -> BadInput:
+    return BadInput(what, remedy=f"Known are {', '.join(KNOWN)}.", field="provider")
 
 
 def warm(spec: str) -> None:
@@ -71,8 +86,11 @@ def warm(spec: str) -> None:
 
     For long-lived workers; takes more than a second and about 50 MB. Nothing is connected.
     """
-    if spec.startswith("openai:"):
-        importlib.import_module("runtime.providers.openai_model")
+    scheme = spec.partition(":")[0]
+    if scheme in vendors.VENDORS:
+        from runtime.providers.http_models import preload
+
+        preload(scheme)
 
 
 def configured(env: Mapping[str, str]) -> str | None:
@@ -94,7 +112,15 @@ def describe(env: Mapping[str, str]) -> list[Status]:
     if spec.startswith("scripted:"):
         return [Status(spec, True, "A script, read when a run is submitted.")]
     try:
-        load(spec, env=env)
+        found = load(spec, env=env)
     except M31AError as error:
         return [Status(spec, False, str(error))]
-    return [Status(spec, True, openai_settings.read(spec.partition(":")[2], env).base_url)]
+    return [Status(spec, True, where(found))]
+
+
+def where(provider: Provider) -> str:
+    """Where a provider's model is, as far as it says so."""
+    endpoint = getattr(provider, "endpoint", None)
+    if isinstance(endpoint, vendors.Endpoint):
+        return endpoint.base_url
+    return str(getattr(provider, "where", "")) or "Its settings are complete."

@@ -13,6 +13,9 @@ from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
+from runtime.core.errors import BadInput
+
+from . import keyring
 from .shapes import ANNOUNCED, NAMED, OPTION, SHAPES, Shape
 
 MIN_KNOWN = 8
@@ -35,6 +38,13 @@ class Redactor:
     def __init__(self, known: Mapping[str, str]) -> None:
         pairs = [(value, name) for name, value in known.items() if len(value) >= MIN_KNOWN]
         self._known = sorted(pairs, key=lambda pair: -len(pair[0]))
+
+    def learn(self, known: Mapping[str, str]) -> None:
+        """From now on hide these values, too: keys that were read after the start."""
+        have = {value for value, _ in self._known}
+        new = [(v, name) for name, v in known.items() if len(v) >= MIN_KNOWN and v not in have]
+        if new:
+            self._known = sorted([*self._known, *new], key=lambda pair: -len(pair[0]))
 
     @contextmanager
     def hiding(self, raw: Any) -> Iterator[None]:
@@ -202,7 +212,12 @@ def known_values(environ: Mapping[str, str]) -> dict[str, str]:
 
 @cache
 def redactor() -> Redactor:
-    """The redactor of this process, for the secrets of its environment and its own key."""
+    """The redactor of this process, for the secrets of its environment, its keys, its own key."""
     from django.conf import settings
 
-    return Redactor({**known_values(os.environ), "site-key": settings.SECRET_KEY})
+    try:
+        keys = keyring.stored(os.environ)
+    except BadInput:
+        keys = {}  # such a file is never used, and `doctor` shows what is wrong with it
+    known = {**known_values(os.environ), **keys, "site-key": settings.SECRET_KEY}
+    return Redactor(known)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 KEPT = frozenset({"PATH", "LANG", "HOME", "TZ"})
-PREFIXES = ("M31A_", "OPENAI_", "ANTHROPIC_", "OLLAMA_")
+PREFIXES = (
+    "M31A_",
+    "OPENAI_",
+    "ANTHROPIC_",
+    "GEMINI_",
+    "GOOGLE_API_KEY",
+    "GOOGLE_BASE_URL",
+    "OLLAMA_",
+    "OPENROUTER_",
+)
 """Our settings, and the variables by which providers are configured."""
 
 

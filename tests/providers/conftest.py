@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from runtime.providers import warm
+from tests.providers.agy_kit import agy, home
 from tests.providers.raw_server import RawServer
+
+__all__ = ["agy", "home"]
 
 
 @pytest.fixture

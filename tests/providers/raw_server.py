@@ -91,7 +91,7 @@ def _read_request(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-def provider(url: str, *, mode: str = "tools", key: str = KEY) -> Provider:
+def provider(url: str, *, mode: str = "auto", key: str = KEY) -> Provider:
     """`openai:` for a server of a test."""
     env = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": key, "M31A_OPENAI_MODE": mode}
     return load("openai:raw", env=env)

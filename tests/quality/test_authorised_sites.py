@@ -13,6 +13,7 @@ SITES = {
     ("runtime/agent/verifying.py", "run_all", "by_operator"),
     ("runtime/cli/sandbox.py", "_answer", "by_operator"),
     ("runtime/cli/sandbox.py", "_run", "by_operator"),
+    ("runtime/providers/vendor_cage.py", "run", "by_runtime"),
     ("runtime/sandbox/selftest.py", "_confine", "by_runtime"),
     ("runtime/sandbox/toolchains.py", "_ask", "by_runtime"),
     ("runtime/workspaces/caged.py", "script", "by_runtime"),

@@ -1,0 +1,26 @@
+"""`anthropic:` models of the client library. Loads Anthropic's SDK."""
+
+from __future__ import annotations
+
+# The SDK would load this in the first call, and hold up its timeout and cancellation.
+import anthropic.resources.beta.messages  # noqa: F401
+import httpx2
+from anthropic import AsyncAnthropic
+from pydantic_ai.models import Model
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+
+from runtime.providers.libraries import NO_KEY
+from runtime.providers.vendors import Endpoint
+
+
+def build(endpoint: Endpoint, http: httpx2.AsyncClient) -> Model:
+    """The model behind an endpoint, speaking through `http`, never trying twice."""
+    sdk = AsyncAnthropic(
+        base_url=endpoint.base_url,
+        api_key=endpoint.key or NO_KEY,
+        http_client=http,
+        max_retries=0,
+        timeout=http.timeout,
+    )
+    return AnthropicModel(endpoint.model, provider=AnthropicProvider(anthropic_client=sdk))

@@ -1,0 +1,18 @@
+"""The settings of providers: the environment, completed by the file of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runtime import secrets
+
+
+def completed(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment with the stored keys that it does not have itself; the redactor knows them.
+
+    Raises `BadInput` for a file of keys that cannot be used.
+    """
+    stored = secrets.stored_keys(env)
+    if stored:
+        secrets.redactor().learn(stored)
+    return {**stored, **env}

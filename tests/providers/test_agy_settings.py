@@ -1,0 +1,60 @@
+"""What `cli:agy` is told by its settings, and what it refuses to be told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runtime.core.errors import BadInput
+from runtime.providers import Provider, load
+from tests.providers.agy_kit import for_task
+from tests.providers.raw_server import ask
+
+
+def test_P6_missing_program_names_the_setting() -> None:
+    with pytest.raises(BadInput, match="M31A_AGY_BINARY") as refusal:
+        load("cli:agy", env={"M31A_AGY_BINARY": "/nowhere/agy", "PATH": "/usr/bin"})
+    assert refusal.value.field == "M31A_AGY_BINARY"
+    with pytest.raises(BadInput, match="M31A_AGY_BINARY"):
+        load("cli:agy", env={"PATH": "/nowhere"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"M31A_AGY_HOME": "/nowhere/at/all"}, "M31A_AGY_HOME"),
+        ({"M31A_AGY_HOME": "/"}, "M31A_AGY_HOME"),
+        ({"M31A_AGY_HOME": os.path.expanduser("~")}, "M31A_AGY_HOME"),
+        ({"M31A_AGY_FOLDERS": "relative"}, "M31A_AGY_FOLDERS"),
+        ({"M31A_AGY_PROMPT": "smoke"}, "M31A_AGY_PROMPT"),
+        ({"M31A_AGY_NETWORK": "some"}, "M31A_AGY_NETWORK"),
+        ({"M31A_AGY_MODEL": "--sandbox"}, "M31A_AGY_MODEL"),
+    ],
+)
+def test_P6_setting_that_cannot_be_used_is_named(
+    agy: Callable[..., Provider], settings: dict[str, str], field: str
+) -> None:
+    with pytest.raises(BadInput) as refusal:
+        agy(**settings)
+    assert refusal.value.field == field
+
+
+def test_data_folder_is_no_home_of_a_program(agy: Callable[..., Provider], home: Path) -> None:
+    with pytest.raises(BadInput, match="more than its own"):
+        agy(M31A_DATA_DIR=str(home / "data"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand over an account")
+def test_home_of_root_is_refused_with_the_remedy(agy: Callable[..., Provider], home: Path) -> None:
+    model = agy()
+    os.chown(home, 0, 0)
+    with pytest.raises(BadInput, match="chown"):
+        ask(model, prompt=for_task("read"))
+
+
+def test_unknown_command_line_is_refused() -> None:
+    with pytest.raises(BadInput, match="cli:agy"):
+        load("cli:other", env={})
