@@ -23,7 +23,7 @@ def collect(now: float | None = None, after: str = "") -> tuple[int, str]:
     """
     before = (time.time() if now is None else now) - UNREFERENCED_SECONDS
     page = [path for path, _ in zip(_files(after), range(PER_PASS), strict=False)]
-    old = [path for path in page if path.stat().st_mtime < before]
+    old = [path for path in page if _still_old(path, before)]
     named = {path.name for path in old}
     kept = set(Artifact.objects.filter(sha256__in=named).values_list("sha256", flat=True))
     kept |= set(Run.objects.filter(script__in=named).values_list("script", flat=True))
@@ -32,7 +32,7 @@ def collect(now: float | None = None, after: str = "") -> tuple[int, str]:
         if path.name not in kept and _still_old(path, before):
             path.unlink(missing_ok=True)
             gone += 1
-    return gone, page[-1].name if len(page) == PER_PASS else ""
+    return gone, _mark(page[-1]) if len(page) == PER_PASS else ""
 
 
 def _still_old(path: Path, before: float) -> bool:
@@ -44,11 +44,16 @@ def _still_old(path: Path, before: float) -> bool:
 
 
 def _files(after: str) -> Iterator[Path]:
-    """Stored files in the order of their names, temporary ones included."""
+    """Stored files behind a mark, in the order of their marks, temporary ones included."""
     root: Path = settings.M31A.DATA_DIR / "blobs"
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
         if folder.name < after[:2]:
             continue
         for path in sorted(folder.iterdir()):
-            if path.name > after or path.name.startswith("."):
+            if _mark(path) > after:
                 yield path
+
+
+def _mark(path: Path) -> str:
+    """Where a file stands in the walk: its folder and its name, for a temporary one has any name."""
+    return f"{path.parent.name}/{path.name}"

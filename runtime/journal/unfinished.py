@@ -8,6 +8,7 @@ from .kinds import MessageCut
 from .rows import COLUMNS, from_columns
 
 REASON = "interrupted"
+_ENDS = ("message.completed", "message.cut")
 RECENT = 20
 """Message events in which a preview is looked for that only was not removed any more."""
 
@@ -28,8 +29,14 @@ def cut(run: str, task: str) -> list[MessageCut]:
     ]
 
 
+def ended(run: str, message: str) -> bool:
+    """Whether a message is in the journal."""
+    rows = Event.objects.filter(run=run, type__in=_ENDS)
+    return rows.filter(payload__contains=f'"message":"{message}"').exists()
+
+
 def _ended(run: str) -> set[str]:
     """The last messages of a run that are in the journal. A damaged record names none."""
-    rows = Event.objects.filter(run=run, type__in=["message.completed", "message.cut"])
+    rows = Event.objects.filter(run=run, type__in=_ENDS)
     found = rows.order_by("-seq").values_list(*COLUMNS)[:RECENT]
     return {str(from_columns(row).payload.get("message")) for row in found}
