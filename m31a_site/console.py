@@ -124,10 +124,11 @@ def explain(error: Exception, call: Call | None) -> int:
     from environs import EnvError
 
     from m31a_site.data import DataFolderError
+    from runtime.core import hints
     from runtime.core.errors import M31AError
 
     if isinstance(error, M31AError):
-        return complain(str(error), error.exit_code)
+        return complain(hints.typed(str(error)), error.exit_code)
     if isinstance(error, DataFolderError):
         return complain(str(error), 2)
     if isinstance(error, EnvError):

@@ -36,7 +36,7 @@ def run(argv: list[str]) -> int:
 
 def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=f"m31a {name}", description=_HELP[name].capitalize() + "."
+        prog=f"python3 manage.py m31a {name}", description=_HELP[name].capitalize() + "."
     )
     if name in ("up", "web"):
         parser.add_argument("--host", default=environment.HOST, help="address to listen on")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime import artifacts, runs
-from runtime.core import canonical
+from runtime.core import canonical, hints
 from runtime.core.errors import BadInput
 from runtime.journal import read, verify
 from runtime.models import Trace
@@ -160,7 +160,7 @@ def _say_verified(call: Any, found: list[dict[str, Any]], *, single: bool = True
     else:
         for one in bad or found[:1]:
             state = "whole" if one["ok"] else f"NOT whole at {one['first_bad']}: {one['reason']}"
-            note = f" ({one['reason']})" if one["ok"] and one["reason"] else ""
+            note = f" ({hints.typed(one['reason'])})" if one["ok"] and one["reason"] else ""
             output.text(f"{one['run'] if single or bad else f'{len(found)} chains'}: {state}{note}")
     return 1 if bad else 0
 

@@ -9,14 +9,15 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from runtime.core import texts
+from runtime.core import hints, texts
 from runtime.core.errors import NotYet
 from runtime.models import User
 
 GROUPS = {
-    "running": "demo submit status watch cancel retry diff report work",
+    "running": "demo submit status watch cancel retry diff work",
+    "reporting": "report",
     "approvals": "approvals grants",
-    "deciding": "approve deny",
+    "deciding": "approve deny edit",
     "journal": "events traces artifacts artifact replay audit",
     "policy": "policy",
     "workspaces": "workspace",
@@ -66,14 +67,14 @@ def _check(argv: list[str], as_user: str | None) -> None:
 
 def _parser(argv: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="m31a",
+        prog=f"{hints.PROGRAM} m31a",
         description="Runs coding agents the way a careful company wants them run.",
         epilog="--json (machine-readable answer) and --as USER are accepted anywhere.",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in ("up", "web", "cluster", "reconcile"):
         # Started by the entry point itself, before Django is loaded; here for the help.
-        commands.add_parser(name, help="see `m31a up --help`" if name == "up" else "part of up")
+        commands.add_parser(name, help="all that is needed" if name == "up" else "part of up")
     for name in _groups(argv):
         import_module(f"runtime.cli.{name}").add(commands)
     for name in NOT_YET:

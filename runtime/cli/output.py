@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 
+from runtime.core import hints
+
 
 def document(value: Any) -> None:
     """One JSON document on stdout."""
@@ -28,8 +30,8 @@ def text(value: str) -> None:
 
 
 def note(value: str) -> None:
-    """A message beside the answer, on stderr."""
-    sys.stderr.write(plain(value) + "\n")
+    """A message beside the answer, on stderr, with commands as one types them."""
+    sys.stderr.write(plain(hints.typed(value)) + "\n")
     sys.stderr.flush()
 
 

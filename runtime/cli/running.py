@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
 from runtime import runs
+from runtime.core import hints
 from runtime.core.errors import BadInput
 from runtime.journal import read
 from runtime.models import Run
@@ -48,9 +47,6 @@ def add(commands: Any) -> None:
     diff = commands.add_parser("diff", help="what a run has changed")
     diff.add_argument("run")
     diff.set_defaults(call=_diff)
-    report = commands.add_parser("report", help="what came of a run")
-    report.add_argument("run")
-    report.set_defaults(call=_report)
     work = commands.add_parser("work", help="a worker in this process")
     mode = work.add_mutually_exclusive_group()
     mode.add_argument("--once", action="store_true", help="one slice at most")
@@ -184,7 +180,7 @@ def _status(call: Any) -> int:
         return 0
     rows = [found] if run else found
     if not rows:
-        output.text("No runs yet. `m31a demo` makes one.")
+        output.text(hints.typed("No runs yet. `demo` makes one."))
         return 0
     output.table(
         [row["run"], row["state"], row["reason"], f"{len(row['approvals'])} open questions"]
@@ -225,30 +221,6 @@ def _diff(call: Any) -> int:
     else:
         output.text(patch)
     return 0
-
-
-def _report(call: Any) -> int:
-    found = runs.report(call.options.run)
-    if call.json:
-        output.document(found)
-        return 0
-    output.text(f"{found['run']} {found['state']} {found['reason']}\n{found['objective']}")
-    if found["delivery"]:
-        delivered = found["delivery"]
-        output.text(
-            f"Delivered {delivered['commit']} on {delivered['branch']}: {delivered['files']} files, "
-            f"+{delivered['insertions']} -{delivered['deletions']}"
-        )
-        output.text(f"Take it over in your checkout: {taking_over(found['run'], delivered)}")
-    for decision in found["decisions"]:
-        output.text(f"{decision['action']}: {decision['state']} by {decision['by']}")
-    return 0
-
-
-def taking_over(run: str, delivered: dict[str, Any]) -> str:
-    """How a person gets a delivery into a checkout: the run has a git directory of its own."""
-    folder = settings.M31A.DATA_DIR / "runs" / run / "git"
-    return f"git fetch {folder} {delivered['branch']} && git merge FETCH_HEAD"
 
 
 def _work(call: Any) -> int:

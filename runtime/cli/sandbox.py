@@ -46,7 +46,7 @@ def _run(call: Any) -> int:
     if sum(given) != 1:
         raise BadInput(
             "sandbox run: give one of -- ARGV…, --shell TEXT or --lines.",
-            remedy="For instance: m31a sandbox run --root . -- ls -l",
+            remedy="For instance: `m31a sandbox run --root . -- ls -l`",
         )
     _check_timeout(options.timeout)
     with _runner(options) as runner:

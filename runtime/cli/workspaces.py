@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime import runs
+from runtime.core import hints
 from runtime.models import Workspace
 from runtime.workspaces.registry import advice
 
@@ -55,7 +56,7 @@ def _list(call: Any) -> int:
     elif rows:
         output.table([row.name, row.root, f"{len(row.verify)} verification"] for row in rows)
     else:
-        output.text("No workspaces yet. `m31a workspace add NAME PATH` registers one.")
+        output.text(hints.typed("No workspaces yet. `m31a workspace add NAME PATH` registers one."))
     return 0
 
 

@@ -77,7 +77,7 @@ def _push(body: Body) -> SafeString:
 
 
 def _write(body: Body) -> SafeString:
-    lines = _string(body, "content").count("\n") + 1
+    lines = text.lines(_string(body, "content"))
     return format_html(
         "write {} ({})", html.code(_string(body, "path")), units.count(lines, "line")
     )

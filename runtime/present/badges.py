@@ -64,3 +64,12 @@ def tone_of_decision(word: str) -> str:
 def fit(ok: bool) -> SafeString:
     """Whether something passed."""
     return _badge("allow", "check", "ok") if ok else _badge("deny", "cross", "not ok")
+
+
+_LEVELS = {"OK": ("allow", "check"), "WARN": ("ask", "warn"), "FAULT": ("deny", "cross")}
+
+
+def level(word: str) -> SafeString:
+    """How much a finding about the machine matters: OK, WARN or FAULT."""
+    tone, name = _LEVELS.get(word, ("idle", "unknown"))
+    return _badge(tone, name, word)

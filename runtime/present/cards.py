@@ -43,8 +43,9 @@ def view(approval: Approval, card: Mapping[str, Any], now: datetime) -> dict[str
         "diff": diffs.render(str(card["diff"])) if card.get("diff") else html.EMPTY,
         "reason": text.visible(str(card.get("reason") or "")),
         "rule": html.code(str(card.get("rule") or approval.rule), 160),
-        "stages": stages.table(_list(card.get("stages"))),
+        "stages": stages.spoken(_list(card.get("stages"))),
         "touches": touches(card),
+        "brief": brief(card),
         "inputs": [text.visible(str(path)) for path in _list(card.get("verification_inputs"))],
         "requested": units.ago(approval.requested_at, now),
         "expires": units.ago(approval.expires_at, now),
@@ -95,7 +96,7 @@ def _strings(value: Any) -> Iterable[str]:
 
 def length(body: Mapping[str, Any]) -> str:
     """How long the action is, where it is long: a fold must not hide its meaning."""
-    longest = max((value.count("\n") + 1 for value in _strings(body)), default=0)
+    longest = max(map(text.lines, _strings(body)), default=0)
     size = sum(len(value) for value in _strings(body))
     if longest <= LONG and size <= 4000:
         return ""
@@ -114,6 +115,20 @@ def touches(card: Mapping[str, Any]) -> SafeString:
     if isinstance(sandbox, dict):
         pairs += [(_confined(name), text.visible(_plain(name, sandbox[name]))) for name in sandbox]
     return html.facts(pairs)
+
+
+def brief(card: Mapping[str, Any]) -> SafeString:
+    """What it can reach in one line: what a reviewer reads before anything is unfolded."""
+    sandbox = card.get("sandbox")
+    given = sandbox if isinstance(sandbox, dict) else {}
+    said = [str(item) for item in _list(card.get("effects")) if str(item) not in given]
+    if "network" in given:
+        said.append(f"network: {_plain('network', given['network'])}")
+    if given.get("where"):
+        said.append(f"runs {given['where']}")
+    if given.get("writes"):
+        said.append(f"may write below {given['writes']}")
+    return text.short("; ".join(said), 300)
 
 
 _CONFINED = {

@@ -19,6 +19,8 @@ from pygments.token import STANDARD_TYPES, Token
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchedFile, PatchSet
 
+from runtime.core.digests import sha256
+
 from . import html, text, units
 
 MAX_FILES = 300
@@ -41,6 +43,7 @@ Span = tuple[int, int]
 class _Options:
     numbers: bool
     blanks: bool
+    anchors: bool = False
     left: int = MAX_LINES
     colours: int = MAX_COLOURED
     pairs: int = MAX_PAIRS
@@ -56,11 +59,14 @@ class _Line:
     tokens: list[tuple[str, str]] = field(default_factory=list)
 
 
-def render(diff: str, *, numbers: bool = True, blanks: bool = False) -> SafeString:
+def render(
+    diff: str, *, numbers: bool = True, blanks: bool = False, anchors: bool = False
+) -> SafeString:
     """A diff as HTML, at most `MAX_FILES` files and `MAX_LINES` lines; what is left out is counted.
 
     The work is bounded whatever the text is: it comes from a model. `blanks` shows spaces and
-    tabs as marks. A text that is no diff is shown as it is.
+    tabs as marks; `anchors` makes each file a target of links, for one diff a page. A text that is
+    no diff is shown as it is.
     """
     if len(diff) > MAX_BYTES:
         return _head(diff)
@@ -70,7 +76,7 @@ def render(diff: str, *, numbers: bool = True, blanks: bool = False) -> SafeStri
         return html.pre(diff, "Diff")
     if not files:
         return html.pre(diff, "Diff") if diff.strip() else html.EMPTY
-    options = _Options(numbers=numbers, blanks=blanks)
+    options = _Options(numbers=numbers, blanks=blanks, anchors=anchors)
     shown = [_file(item, options) for item in files[:MAX_FILES]]
     if len(files) > MAX_FILES:
         more = units.count(len(files) - MAX_FILES, "more file")
@@ -101,6 +107,11 @@ def _parse(diff: str) -> PatchSet:
     return PatchSet(io.StringIO(diff, newline="\n"))
 
 
+def anchor(path: str) -> str:
+    """The name by which links on a page reach a file of its diff."""
+    return f"file-{sha256(path.encode('utf-8', 'surrogateescape'))[:12]}"
+
+
 def _file(item: PatchedFile, options: _Options) -> SafeString:
     name = format_html("<code>{}</code>", text.visible(item.path))
     if item.is_rename:
@@ -113,8 +124,9 @@ def _file(item: PatchedFile, options: _Options) -> SafeString:
     else:
         body = _table(item, options)
     return format_html(
-        '<details class="file" open><summary>{}<span class="quiet">{}</span>'
+        '<details class="file" open{}><summary>{}<span class="quiet">{}</span>'
         '<span class="plus">+{}</span> <span class="minus">−{}</span></summary>{}</details>',
+        format_html(' id="{}"', anchor(item.path)) if options.anchors else html.EMPTY,
         name,
         f" {kind} " if kind else " ",
         item.added,

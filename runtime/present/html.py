@@ -20,6 +20,8 @@ OPEN_LINES = 12
 """Lines up to which a block is shown unfolded."""
 HEAD_LINES, TAIL_LINES = 20, 6
 """Lines of a long text that stay in sight above and below its fold."""
+MOST_LINES = HEAD_LINES + TAIL_LINES + 4
+"""Lines from which on a text is folded."""
 EMPTY = SafeString("")
 
 
@@ -78,9 +80,9 @@ def prose(value: str) -> SafeString:
 
 def pre(value: str, label: str, *, colours: bool = False) -> SafeString:
     """A text in full. A long one keeps head and tail in sight and says how much lies between."""
-    lines, label = value.split("\n"), text.plain(label)
+    lines, label = value.removesuffix("\n").split("\n"), text.plain(label)
     show = ansi.render if colours else text.visible
-    if len(lines) <= HEAD_LINES + TAIL_LINES + 4:
+    if text.lines(value) <= MOST_LINES:
         return format_html('<pre class="text" aria-label="{}">{}</pre>', label, show(value))
     middle = lines[HEAD_LINES:-TAIL_LINES]
     return format_html(
@@ -107,7 +109,7 @@ def output(value: str, label: str = "Output", *, cut: int = 0) -> SafeString:
     """What a command or a tool answered: folded when long, with what was cut away named."""
     if not value and not cut:
         return EMPTY
-    lines = value.count("\n") + 1
+    lines = text.lines(value)
     body = pre(value, label, colours=True)
     if cut:
         body = join([body, format_html('<p class="cut">{} more were cut.</p>', units.size(cut))])
@@ -154,7 +156,7 @@ _FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True, classprefix="t-")
 def coloured(value: str, path: str, label: str) -> SafeString:
     """Source text with syntax colours; without them, folded as `pre` does, what is long and what
     the lexer would not give back whole."""
-    if value.count("\n") > HEAD_LINES + TAIL_LINES + 4 or len(value) > 20_000:
+    if text.lines(value) > MOST_LINES or len(value) > 20_000:
         return pre(value, label)
     shown = text.plain(value)
     tokens = list(lexer_for(path, value).get_tokens(shown))

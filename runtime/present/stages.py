@@ -31,12 +31,35 @@ LAYERS: tuple[tuple[str, str, str], ...] = (
     ("8", "grants", "Answers of people that are remembered: the only thing that lifts."),
     ("9", "developer defaults", "Apply only where no other rule matched."),
 )
+SILENT = "no objection"
+"""What a stage is shown with that said nothing."""
+_SILENCE = {"", "pass"}
 _WORDS = {"ALLOW", "ASK", "ESCALATE", "DENY"}
+
+
+def spoken(stages: Iterable[Any]) -> SafeString:
+    """The stages that said something as a table, and the names of the others in one line."""
+    read = list(enumerate(map(_read, stages), 1))
+    silent = [stage[0] for _, stage in read if _is_silent(stage)]
+    said = _table([_row(number, *stage) for number, stage in read if not _is_silent(stage)])
+    if not silent:
+        return said
+    rest = format_html(
+        '<p class="quiet">{}: {}.</p>', SILENT.capitalize(), text.visible(", ".join(silent))
+    )
+    return html.join([said, rest])
+
+
+def _is_silent(stage: tuple[str, str, str, str]) -> bool:
+    return stage[1] in _SILENCE and not stage[2]
 
 
 def table(stages: Iterable[Any]) -> SafeString:
     """The stages of one verdict. Each is `[name, outcome, reason, rule?]` or an object."""
-    rows = [_row(number, *_read(stage)) for number, stage in enumerate(stages, 1)]
+    return _table([_row(number, *_read(stage)) for number, stage in enumerate(stages, 1)])
+
+
+def _table(rows: list[SafeString]) -> SafeString:
     if not rows:
         return html.EMPTY
     return format_html(
@@ -58,7 +81,7 @@ def _read(stage: Any) -> tuple[str, str, str, str]:
 
 
 def _row(number: int, name: str, outcome: str, reason: str, rule: str) -> SafeString:
-    shown = badges.decision(outcome) if outcome in _WORDS else text.visible(outcome or "–")
+    shown = badges.decision(outcome) if outcome in _WORDS else text.visible(outcome or SILENT)
     rule_html = format_html(" <code>{}</code>", text.visible(rule)) if rule else html.EMPTY
     return format_html(
         '<tr><td>{}</td><th scope="row">{}</th><td>{}</td><td>{}{}</td></tr>',

@@ -13,6 +13,8 @@ from functools import lru_cache
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from runtime.core import hints
+
 LONG_BLANK = 40
 """Blanks in a row behind other text, from which on their number is shown; thrice that in front."""
 
@@ -98,6 +100,11 @@ def cut(text: str, characters: int) -> tuple[str, int]:
     return text[:characters], len(text) - characters
 
 
+def lines(text: str) -> int:
+    """How many lines a text has: an end of line closes one, it does not begin another."""
+    return text.count("\n") + (not text.endswith("\n") if text else 0)
+
+
 def short(text: str, characters: int = 160) -> SafeString:
     """One line of at most so many characters; what is missing is counted, never silent."""
     line = " ".join(text.split("\n"))
@@ -113,8 +120,8 @@ _CODE = re.compile(r"`([^`\n]{1,300})`")
 
 
 def marked(sentence: str) -> SafeString:
-    """A message of the product, with what stands between backticks as code."""
-    pieces = _CODE.split(sentence)
+    """A message of the product, with what stands between backticks as code, commands as typed."""
+    pieces = _CODE.split(hints.typed(sentence))
     shown = (
         f"<code>{visible(piece)}</code>" if index % 2 else visible(piece)
         for index, piece in enumerate(pieces)

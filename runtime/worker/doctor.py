@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from django.conf import settings
 from django.db import Error as DatabaseError
@@ -28,6 +28,7 @@ from runtime.worker import presence
 OLDEST = (3, 11)
 LOW_DISK, NO_DISK = 1 << 30, 100 << 20
 GIB = 1 << 30
+Level = Literal["OK", "WARN", "FAULT"]
 
 
 class Row(NamedTuple):
@@ -38,6 +39,11 @@ class Row(NamedTuple):
     detail: str
     remedy: str = ""
     required: bool = False
+
+    @property
+    def level(self) -> Level:
+        """OK; WARN: something is missing, runs can be executed; FAULT: they cannot."""
+        return "OK" if self.ok else "FAULT" if self.required else "WARN"
 
 
 def table() -> list[Row]:
@@ -186,7 +192,8 @@ def _policy() -> Row:
     try:
         documents = policies.all_documents()
     except OSError as error:
-        return Row("policy", False, f"Its folder cannot be read: {error.strerror}.", "", True)
+        remedy = "Let the account that runs the server read it."
+        return Row("policy", False, f"Its folder cannot be read: {error.strerror}.", remedy, True)
     faults = [str(fault) for one in documents for fault in one.faults]
     if faults:
         more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
@@ -250,9 +257,20 @@ def _workers() -> Row:
     return Row("workers", True, f"{len(live)} seen in the last minute, {busy} of them busy.")
 
 
+_MODEL = (
+    "Set M31A_PROVIDER (and OPENAI_BASE_URL, OPENAI_API_KEY where the server needs them), then "
+    "start again with `up`; or name a model with each run. The demo's script needs none."
+)
+
+
 def _providers() -> list[Row]:
-    """Not required: a run may name its own."""
+    """Not required: a run may name its own, and a script needs none."""
     return [
-        Row(f"provider {status.spec}".strip(), status.ready, status.detail, "")
+        Row(
+            f"provider {status.spec}".strip(),
+            status.ready,
+            status.detail,
+            "" if status.ready else _MODEL,
+        )
         for status in providers.describe(os.environ)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -167,6 +168,32 @@ def test_doctor_looks_at_the_machine_with_and_without_a_data_folder(bare: M31A, 
     without = bare("doctor")
     assert "sandbox" in without.out
     assert not bare.data.exists()
+
+
+def test_doctor_warns_of_a_missing_model_and_fails_only_where_nothing_can_run(m31a: M31A):
+    found = m31a("doctor", "--json")
+    levels = {check["name"]: check["level"] for check in found.json["checks"]}
+    assert levels["provider"] == "WARN"
+    assert found.code == (1 if "FAULT" in levels.values() else 0)
+    told = m31a("doctor")
+    assert re.search(r"^WARN +provider", told.out, re.MULTILINE)
+    assert "`python3 manage.py up`" in told.err
+    m31a.data.chmod(0o755)
+    try:
+        broken = m31a("doctor")
+    finally:
+        m31a.data.chmod(0o700)
+    assert broken.code == 1
+    assert "FAULT  data folder" in broken.out
+    assert "FAULT data folder: chmod 700" in broken.err
+    assert "Runs cannot be executed here" in broken.err
+
+
+def test_messages_name_commands_as_they_are_typed(m31a: M31A):
+    unknown = m31a("status", "01m8mej6neab7hm6qfnb9sxwrn")
+    assert unknown.code == 2
+    assert "`python3 manage.py m31a status` lists the runs" in unknown.err
+    assert m31a("status", "--help").out.startswith("usage: python3 manage.py m31a status")
 
 
 def test_options_that_stand_anywhere_stop_at_two_dashes(m31a: M31A):

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.present import ansi, text
+from runtime.core import hints
+from runtime.present import actions, ansi, cards, html, text
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,43 @@ def test_a_cut_text_says_how_much_is_missing() -> None:
 
 
 def test_commands_between_backticks_become_code() -> None:
-    assert text.marked("Run `m31a up` now.") == "Run <code>m31a up</code> now."
+    assert text.marked("See `git log` now.") == "See <code>git log</code> now."
+
+
+@pytest.mark.parametrize(
+    ("short", "typed"),
+    [
+        ("`m31a status`", "`python3 manage.py m31a status`"),
+        ("`m31a user add NAME --role r`", "`python3 manage.py m31a user add NAME --role r`"),
+        ("`m31a up`", "`python3 manage.py up`"),
+        ("`up` makes it", "`python3 manage.py up` makes it"),
+        ("`demo`", "`python3 manage.py demo`"),
+        ("`python3 manage.py up`", "`python3 manage.py up`"),
+        ("m31a is a name", "m31a is a name"),
+        ("`uptime`, `m31astatus`", "`uptime`, `m31astatus`"),
+    ],
+)
+def test_commands_in_messages_work_where_they_are_typed(short: str, typed: str) -> None:
+    assert hints.typed(short) == typed
+    assert hints.typed(typed) == typed
+
+
+@pytest.mark.parametrize(
+    ("value", "lines"),
+    [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\nb\n", 2), ("\n", 1), ("a\n\n", 2)],
+)
+def test_an_end_of_line_begins_no_further_line(value: str, lines: int) -> None:
+    assert text.lines(value) == lines
+
+
+def test_every_place_counts_lines_alike() -> None:
+    assert 'Output <span class="quiet">2 lines, 8 B' in html.output("one\ntwo\n")
+    body = {"path": "a", "content": "one\ntwo\n"}
+    assert "(2 lines)" in actions.sentence("write_file", body)
+    script = {"kind": "run_shell", "script": "".join(f"echo {n}\n" for n in range(40))}
+    assert cards.length(script).startswith("40 lines, ")
+    shown = html.pre("".join(f"{n}\n" for n in range(40)), "Output")
+    assert "14 more lines" in shown and "39</pre>" in shown
 
 
 def test_terminal_colours_become_classes_and_the_rest_goes() -> None:

@@ -372,7 +372,7 @@ class Story:
                 branch=f"m31a/{self.run.pk}",
                 tree="d" * 40,
                 patch="1" * 64,
-                report="2" * 64,
+                report=blobs.put(canonical.encode({"files": [["M", "calc/add.py"]]})),
                 files=1,
                 insertions=1,
                 deletions=1,

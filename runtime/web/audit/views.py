@@ -55,7 +55,7 @@ def verified(request: HttpRequest, run_id: str) -> HttpResponse:
         "run": run_id,
         "ok": result["ok"],
         "first_bad": result["first_bad"],
-        "reason": text.visible(result["reason"]),
+        "reason": text.marked(result["reason"]),
     }
     return show(request, "audit/verify.html", context, fragment="audit/_verify.html")
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.utils import timezone
+
 from runtime import artifacts, runs
 from runtime.journal.rows import COLUMNS, from_columns
 from runtime.models import Event, PolicyDecision, Run, Trace
-from runtime.present import diffs, events
+from runtime.present import diffs, events, report
 from runtime.present import tables as present
 
 NAMES = ("timeline", "diff", "evidence", "artifacts", "traces", "policy", "report")
@@ -52,7 +54,7 @@ def _diff(run: Run, query: Query) -> dict[str, Any]:
     text = runs.diff(run.pk)
     blanks = query.get("blanks") == "shown"
     return {
-        "diff": diffs.render(text, blanks=blanks),
+        "diff": diffs.render(text, blanks=blanks, anchors=True),
         "counts": diffs.counts(text),
         "blanks": blanks,
     }
@@ -80,7 +82,7 @@ def _policy(run: Run, query: Query) -> dict[str, Any]:
 
 
 def _report(run: Run, query: Query) -> dict[str, Any]:
-    return {"report": present.report(runs.report(run.pk))}
+    return {"report": report.view(report.gather(run.pk), timezone.now())}
 
 
 _CONTENT: dict[str, Callable[[Run, Query], dict[str, Any]]] = {

@@ -34,19 +34,21 @@ def index(request: HttpRequest) -> HttpResponse:
         "leases": _leases(user),
     }
     if not is_fragment(request):
-        context["checks"] = _checks()
+        rows = doctor.table()
+        context["checks"] = _checks(rows)
+        context["faults"] = sum(row.level == "FAULT" for row in rows)
     return show(request, "system/index.html", context, fragment="system/_now.html")
 
 
-def _checks() -> list[dict[str, Any]]:
+def _checks(rows: list[doctor.Row]) -> list[dict[str, Any]]:
     return [
         {
             "name": text.visible(row.name),
-            "badge": badges.fit(row.ok),
+            "badge": badges.level(row.level),
             "detail": text.marked(row.detail),
             "remedy": text.marked(row.remedy or ""),
         }
-        for row in doctor.table()
+        for row in rows
     ]
 
 
