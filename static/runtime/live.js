@@ -11,6 +11,7 @@
   const REFRESH_MS = 400; // between two drawings of a region
   const CARD_MS = 100; // a question is for a person, who waits
   const MOST_WAIT_MS = 30000;
+  const OVER = "Finished: nothing changes here any more";
   const ENDINGS = {
     4401: "Signed out",
     4404: "This run cannot be shown any more",
@@ -18,6 +19,7 @@
     4429: "Too many open pages: close some, then reload",
   };
   const HEADER = /^(run|task|message|action|approval|answer|verification|finish|delivery|checkpoint)\./;
+  const ENDED = /^(succeeded|failed|cancelled)$/;
   const CARD = /^(approval|run|grant)\.|^task\.(waiting|failed|cancelled)$/;
 
   const byId = (id) => document.getElementById(id);
@@ -46,6 +48,13 @@
     if (!line || line.dataset.live === kind) return;
     line.dataset.live = kind;
     line.textContent = text;
+  }
+
+  // A run that has ended is not "live", however good the connection.
+  function tellConnected() {
+    const known = state ?? byId("live-status")?.dataset.state ?? "";
+    if (ENDED.test(known)) tell("over", OVER);
+    else tell("live", "Live");
   }
 
   function announce(text) {
@@ -147,6 +156,7 @@
       if (CARD.test(row.type)) refresh("run-card");
     }
     if (list && count) show(html, count);
+    else if (count && byId("tab-stale")) byId("tab-stale").hidden = false;
     if (text) announce(text);
     if (gap) hello(); // ask again from what is here
     else ack();
@@ -154,12 +164,13 @@
 
   function show(html, count) {
     list.insertAdjacentHTML("beforeend", html);
+    const seen = [...list.children].slice(-count).filter((row) => row.checkVisibility()).length;
     list.append(...list.querySelectorAll("li.speaking"));
     if (list.childElementCount > MOST_ROWS) trim();
     list.closest("#timeline").dataset.after = last;
     if (follow) toEnd();
     else {
-      unread += count;
+      unread += seen; // machinery that is hidden is no news
       pill();
     }
   }
@@ -296,18 +307,20 @@
     const { method, params } = JSON.parse(event.data);
     if (params.run && params.run !== run) return;
     tries = 0;
-    tell("live", "Live");
+    if (method === "live.state") heed(params.state);
+    tellConnected();
     if (method === "live.rows") takeRows(params.rows);
     else if (method === "live.deltas") takeSpeech(params.items);
     else if (method === "live.alive") beat = params.seconds;
     else if (method === "live.inbox") count(params.count);
-    else if (method === "live.state") {
-      if (state !== null && state !== params.state) {
-        refresh("run-state");
-        refresh("run-card");
-      }
-      state = params.state;
+  }
+
+  function heed(now) {
+    if (state !== null && state !== now) {
+      refresh("run-state");
+      refresh("run-card");
     }
+    state = now;
   }
 
   function lost(code) {

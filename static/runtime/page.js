@@ -46,12 +46,24 @@
     if (polls && (document.hidden || held)) event.preventDefault();
   });
 
-  /* --- the choice to hide machinery is kept for this tab --- */
+  /* --- the choice to see machinery is kept in this browser --- */
 
+  const storage = (wish) => {
+    try {
+      return wish(localStorage);
+    } catch {
+      return null; // the browser keeps nothing: each page begins without machinery
+    }
+  };
   document.addEventListener("change", (event) => {
-    if (event.target.id === "show-machinery")
-      sessionStorage.setItem("machinery", event.target.checked ? "on" : "off");
+    if (event.target.id !== "show-machinery") return;
+    const shown = event.target.checked ? "on" : "off";
+    storage((kept) => kept.setItem("machinery", shown));
   });
-  const machinery = document.getElementById("show-machinery");
-  if (machinery && sessionStorage.getItem("machinery") === "off") machinery.checked = false;
+  function recall() {
+    const box = document.getElementById("show-machinery");
+    if (box && storage((kept) => kept.getItem("machinery")) === "on") box.checked = true;
+  }
+  document.addEventListener("htmx:afterSettle", recall);
+  recall();
 })();

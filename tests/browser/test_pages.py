@@ -26,6 +26,7 @@ NAMES = (
     "evidence",
     "traces",
     "policytab",
+    "report",
     "inbox",
     "asked",
     "escalated",
@@ -72,6 +73,7 @@ class Scene:
             "evidence": f"{done}?tab=evidence",
             "traces": f"{run}?tab=traces",
             "policytab": f"{run}?tab=policy",
+            "report": f"{done}?tab=report",
             "inbox": "/approvals/",
             "asked": f"/approvals/{self.asked.pk}/",
             "escalated": f"/approvals/{self.escalated.pk}/",
@@ -147,6 +149,112 @@ def test_no_rule_of_accessibility_is_broken_in_any_colour_or_width(site: Site, n
     assert [e for e in site.errors if "404 (Not Found)" not in e] == []
 
 
+TOUCHING = """() => {
+  const shown = (e) => e.checkVisibility() && !e.closest(".visually-hidden");
+  const boxes = [];
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (!node.data.trim() || !shown(node.parentElement)) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const box of range.getClientRects()) if (box.width > 2) boxes.push([node.parentElement, box]);
+  }
+  const buttons = [...document.querySelectorAll("main button:not(.id), main .button")].filter(shown);
+  for (const e of buttons) boxes.push([e, e.getBoundingClientRect()]);
+  const found = [];
+  for (const button of buttons) {
+    const a = button.getBoundingClientRect();
+    for (const [other, b] of boxes) {
+      if (other === button || button.contains(other)) continue;
+      const x = Math.max(a.left - b.right, b.left - a.right);
+      const y = Math.max(a.top - b.bottom, b.top - a.bottom);
+      if (x < 3 && y < 3) found.push(`${button.textContent.trim()} | ${other.textContent.trim()}`);
+    }
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_sticks_to_a_button(site: Site, name: str) -> None:
+    for width in (1280, 400):
+        site.open(name, width=width)
+        site.page.evaluate("document.querySelectorAll('details').forEach((it) => (it.open = true))")
+        assert site.page.evaluate(TOUCHING) == [], width
+
+
+@pytest.mark.parametrize("name", ["asked", "run"])
+def test_a_reviewer_sees_action_reason_reach_and_buttons_without_scrolling(
+    site: Site, name: str
+) -> None:
+    site.open(name)
+    card = site.page.locator(".card.open")
+    for part in (".asked", ".why >> nth=0", ".why >> nth=1", "button.approve", "button.deny"):
+        expect(card.locator(part)).to_be_in_viewport(ratio=1)
+
+
+def test_several_are_answered_by_a_bar_that_is_there_when_something_is_chosen(site: Site) -> None:
+    site.open("inbox")
+    bar = site.page.locator("#batch")
+    expect(bar).to_be_hidden()
+    site.page.locator("[name=chosen]").first.check()
+    expect(bar).to_be_in_viewport()
+    expect(bar.get_by_role("button", name="Deny the chosen")).to_be_visible()
+
+
+def test_only_the_chosen_reach_is_explained(site: Site) -> None:
+    site.open("asked")
+    expect(site.page.get_by_text("This one time; asked again next time.")).to_be_visible()
+    site.page.get_by_label("For the run").check()
+    expect(site.page.get_by_text("in every task of this run")).to_be_visible()
+    expect(site.page.get_by_text("This one time; asked again next time.")).to_be_hidden()
+
+
+def test_the_wish_to_see_machinery_is_remembered(site: Site) -> None:
+    site.open("finished")
+    quiet = site.page.locator(".event.quiet").first
+    expect(quiet).to_be_hidden()
+    site.page.get_by_label("Show machinery too").check()
+    expect(quiet).to_be_visible()
+    site.open("run")
+    expect(site.page.get_by_label("Show machinery too")).to_be_checked()
+    site.page.get_by_label("Show machinery too").uncheck()
+    site.page.reload()
+    expect(site.page.get_by_label("Show machinery too")).not_to_be_checked()
+
+
+def test_a_link_to_hidden_machinery_shows_it(site: Site) -> None:
+    site.open("finished")
+    name = site.page.locator(".event.quiet").first.get_attribute("id")
+    site.page.goto(f"{site.page.url}#{name}")
+    expect(site.page.locator(f"#{name}")).to_be_visible()
+
+
+def test_a_finished_run_is_never_called_live(site: Site) -> None:
+    site.open("finished")
+    line = site.page.locator("#live-status")
+    site.page.wait_for_timeout(2500)  # two signs of life of the socket
+    expect(line).to_have_attribute("data-live", "over")
+    expect(line).to_have_text("Finished: nothing changes here any more")
+
+
+def test_an_example_is_filled_in_and_faults_are_named_at_the_field(site: Site) -> None:
+    site.open("policy")
+    page = site.page
+    page.get_by_text("The 24 kinds of actions").click()
+    page.get_by_label("Mode").select_option("plan")
+    page.get_by_role("button", name="Fill in an example of write_file").click()
+    area = page.get_by_label("Action", exact=True)
+    expect(area).to_have_value(re.compile('"kind": "write_file"'))
+    expect(page.get_by_label("Mode")).to_have_value("plan")
+    page.get_by_role("button", name="Ask the gate").click()
+    expect(page.locator(".verdict")).to_contain_text("DENY")
+    area.fill('{"kind": "write_file", "path": "a"}')
+    page.get_by_role("button", name="Ask the gate").click()
+    expect(page.locator("#lab")).to_contain_text("content: this field is needed")
+    expect(page.locator(".verdict")).to_have_count(0)
+
+
 @pytest.mark.parametrize("name", ["runs", "run", "inbox", "audit", "policy"])
 def test_every_target_is_large_enough(site: Site, name: str) -> None:
     site.open(name)
@@ -176,6 +284,22 @@ def test_the_system_chooses_the_colours_where_nobody_did(site: Site) -> None:
     assert site.page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
     site.page.get_by_role("button", name="Light").click()
     expect(site.page.locator("html")).to_have_attribute("data-theme", "light")
+
+
+LOOK = """() => [...document.querySelectorAll("main *")].filter((e) => e.checkVisibility()).map((e) => {
+  const it = getComputedStyle(e);
+  return [e.tagName, it.color, it.backgroundColor, it.borderColor, it.boxShadow].join(" ");
+})"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["asked", "policy"])
+def test_the_systems_colours_are_the_chosen_ones(site: Site, name: str, scheme: Any) -> None:
+    site.page.emulate_media(color_scheme=scheme)
+    site.open(name, scheme)
+    chosen = site.page.evaluate(LOOK)
+    site.open(name, "")
+    assert [a for a, b in zip(site.page.evaluate(LOOK), chosen, strict=True) if a != b] == []
 
 
 def test_a_reviewer_works_by_keys_alone(chromium: Browser, server: Server, scene: Scene) -> None:

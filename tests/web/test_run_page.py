@@ -101,6 +101,21 @@ def test_a_finished_run_has_no_buttons(alice: User, place: Workspace) -> None:
     page = signed_in(alice).get(f"/runs/{story.run.pk}/").text
     assert "Succeeded" in page
     assert "Cancel run" not in page and "Retry run" not in page
+    assert 'class="wishes"' not in page, "no empty strip where the buttons were"
+
+
+def test_a_finished_run_says_so_where_another_is_live(alice: User, place: Workspace) -> None:
+    story = factories.Story(alice, place)
+    client = signed_in(alice)
+    assert 'data-live="over"' not in client.get(f"/runs/{story.run.pk}/").text
+    story.end()
+    page = client.get(f"/runs/{story.run.pk}/").text
+    assert 'data-live="over">Finished: nothing changes here any more</p>' in page
+
+
+def test_the_timeline_begins_without_machinery(alice: User, place: Workspace) -> None:
+    page = signed_in(alice).get(f"/runs/{factories.Story(alice, place).run.pk}/").text
+    assert '<input type="checkbox" id="show-machinery">' in page
 
 
 def test_cancelling_is_a_wish_with_a_reason(alice: User, place: Workspace) -> None:

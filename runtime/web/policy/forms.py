@@ -10,9 +10,13 @@ from django import forms
 from runtime.policy.language import MAX_FILE
 from runtime.policy.language.documents import NAMES
 from runtime.web.new.forms import MODES
+from runtime.workflow import roles
+
+from . import kinds
 
 MAX_ACTION = 64_000
-EXAMPLE = '{"kind": "run_tool", "program": "git", "args": ["push", "origin", "main"]}'
+FIRST = "run_tool"
+"""The kind whose example a fresh form holds."""
 
 
 class Try(forms.Form):
@@ -20,29 +24,46 @@ class Try(forms.Form):
 
     workspace = forms.ChoiceField(label="Workspace")
     mode = forms.ChoiceField(label="Mode", choices=[(name, title) for name, title, _ in MODES])
-    role = forms.CharField(label="Role", max_length=32, initial="implementer")
-    kind = forms.CharField(label="Kind of task", max_length=32, initial="implementation")
+    role = forms.ChoiceField(
+        label="Role", choices=[(name, name) for name in roles.ROLES], initial="implementer"
+    )
+    kind = forms.ChoiceField(
+        label="Kind of task",
+        choices=[(name, name) for name in roles.KINDS],
+        initial="implementation",
+    )
     cwd = forms.CharField(label="Folder", max_length=4096, initial=".")
     action = forms.CharField(
         label="Action",
         max_length=MAX_ACTION,
-        initial=EXAMPLE,
-        widget=forms.Textarea(attrs={"rows": 5, "spellcheck": "false", "class": "mono"}),
+        initial=kinds.example(FIRST),
+        widget=forms.Textarea(attrs={"rows": 7, "spellcheck": "false", "class": "mono"}),
         help_text="JSON with a kind and the fields of that kind. Nothing is run or recorded.",
     )
+    faults: list[dict[str, str]]
+    """What keeps the given action from being one, field by field; for the template."""
+    needs: dict[str, Any] | None
+    """The kind whose fields the given action should have; None where that is unknown."""
 
     def __init__(self, *args: Any, names: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.faults, self.needs = [], None
         field = self.fields["workspace"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [(name, name) for name in names]
 
     def clean_action(self) -> Any:
-        """The decoded JSON; whether it is an action is for the gate to say."""
+        """The action. What does not fit the schema is a slip of the pen, no verdict of the gate."""
         try:
-            return json.loads(self.cleaned_data["action"])
-        except ValueError as error:
+            action = json.loads(self.cleaned_data["action"])
+        except (ValueError, RecursionError) as error:
             raise forms.ValidationError(f"This is no JSON: {error}.") from None
+        self.faults = kinds.faults(action)
+        if self.faults:
+            kind = action.get("kind") if isinstance(action, dict) else None
+            self.needs = kinds.entry(kind)
+            raise forms.ValidationError("This is not yet an action; the gate was not asked.")
+        return action
 
 
 class Backtest(forms.Form):

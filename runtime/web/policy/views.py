@@ -14,7 +14,7 @@ from runtime.present import badges, html, stages, text
 from runtime.web.new.forms import MODES, names
 from runtime.web.pages import needs, person, show
 
-from . import book
+from . import book, kinds
 from .forms import Backtest, Try
 
 MAX_DECISIONS = 1000
@@ -26,13 +26,16 @@ def index(request: HttpRequest) -> HttpResponse:
     """Stages and layers explained; and an action tried against them."""
     known = names()
     verdict = None
-    if request.method == "POST":
+    if request.method == "POST" and (wanted := kinds.example(request.POST.get("example", ""))):
+        form = Try(names=known, initial={**request.POST.dict(), "action": wanted})
+    elif request.method == "POST":
         form = Try(request.POST, names=known)
         verdict = _tried(form) if form.is_valid() else None
     else:
         form = Try(names=known, initial={"mode": "assisted"})
     context = {
         "form": form,
+        "kinds": kinds.catalogue(),
         "verdict": verdict,
         "book": book.shown(),
         "backtest": Backtest() if rights.has(person(request), "see_all_runs") else None,
