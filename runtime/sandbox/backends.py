@@ -7,10 +7,8 @@
 
 from __future__ import annotations
 
-import os
-
 from runtime.core.errors import Unavailable
-from runtime.sandbox import bubblewrap, direct, landlock, layout, seccomp
+from runtime.sandbox import accounts, bubblewrap, direct, landlock, layout, seccomp
 from runtime.sandbox.prepared import Facts, Prepared
 from runtime.sandbox.spec import CageSpec
 
@@ -27,8 +25,8 @@ NOT_HELD = {
     "P30": "numbers and command lines of other processes can be seen",
 }
 """What Landlock cannot hold, by the probe that shows it."""
-AS_ROOT = ("W17", "P21")
-"""Of these, what holds all the same when the server is root: the run's account owns nothing else."""
+_BY_ROOT, _BY_OWN_ACCOUNT = "P21", "W17"  # held all the same where root starts the cage, or where
+# the account of the run owns nothing but its run
 
 LAYERS = {
     BUBBLEWRAP: "namespaces:user,mount,pid,network,ipc,uts,cgroup read-only-root private-etc"
@@ -52,15 +50,17 @@ def prepare(name: str, spec: CageSpec, covers: tuple[layout.Cover, ...]) -> Prep
     raise Unavailable(f"There is no backend {name!r} on this system.", field="M31A_SANDBOX")
 
 
-def not_held(name: str) -> dict[str, str]:
-    """What a backend does not hold here, by probe."""
+def not_held(name: str, uid: int | None) -> dict[str, str]:
+    """What a backend does not hold here for commands of an account, by probe."""
     if name != LANDLOCK:
         return {}
-    return {
-        probe: words
-        for probe, words in NOT_HELD.items()
-        if os.geteuid() != 0 or probe not in AS_ROOT
-    }
+    found = dict(NOT_HELD)
+    if uid is not None:
+        del found[_BY_ROOT]
+        low, high = accounts.uid_range()
+        if low <= uid <= high:
+            del found[_BY_OWN_ACCOUNT]
+    return found
 
 
 def _bubblewrap(spec: CageSpec, covers: tuple[layout.Cover, ...]) -> Prepared:
@@ -91,7 +91,7 @@ def _landlock(spec: CageSpec) -> Prepared:
             remedy="Use Linux 6.12 or newer with landlock among its security modules (lsm=).",
         )
     facts = _facts(LANDLOCK, network="none", seccomp="denylist alone", user_namespaces="denied")
-    facts |= {"landlock_version": version, "not_held": " ".join(not_held(LANDLOCK))}
+    facts |= {"landlock_version": version, "not_held": " ".join(not_held(LANDLOCK, spec.uid))}
     filter_text = seccomp.build(alone=True)
     return direct.prepare(spec, filter_text, facts | _WITHOUT_NAMESPACES, walls=True)
 

@@ -59,7 +59,7 @@ class Broker:
         self.sock, self.server_fd, self.closing = sock, server_fd, False
         self.setup, self.rules, self.pid = setup, rules, os.getpid()
         self.memory_bytes, self.written_bytes = setup["memory_bytes"], setup["written_bytes"]
-        self.grace = setup["grace"]
+        self.tmpfs_files, self.grace = setup["tmpfs_files"], setup["grace"]
         self.limits: list[tuple[int, int]] = setup["limits"]
         self.null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
         self.runs: list[Supervised] = []

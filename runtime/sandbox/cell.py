@@ -21,7 +21,12 @@ from runtime.sandbox.spec import CageSpec, Result
 
 _REQUEST_BYTES = 160 << 10  # one message to the broker; the kernel bounds one argument to 128 KiB
 _CWD_BYTES = 4096
-_LIMIT_NAMES = {wire.OVER_MEMORY: "memory_bytes", wire.OVER_WRITTEN: "written_bytes"}
+_LIMIT_NAMES = {
+    wire.OVER_MEMORY: "memory_bytes",
+    wire.OVER_WRITTEN: "written_bytes",
+    wire.OVER_FILES: "tmpfs_files",
+    wire.DISK_FULL: "free_disk",
+}
 _LIMIT_SIGNALS = {25: "file_bytes"}  # SIGXFSZ
 
 
@@ -166,7 +171,12 @@ class Cell:
                     )
                 self._prepared = self._prepare(backend)
                 self._link = Broker(
-                    self._prepared, self.spec.limits, self.spec.uid, self.spec.gid, self.spec.label
+                    self._prepared,
+                    self.spec.root,
+                    self.spec.limits,
+                    self.spec.uid,
+                    self.spec.gid,
+                    self.spec.label,
                 )
                 counts = "io-accounting" if self._link.counts_writes else "file-size-only"
                 self._facts = self._prepared.facts | {

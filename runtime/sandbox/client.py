@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 
 from runtime.core.errors import Unavailable
-from runtime.sandbox import processes
+from runtime.sandbox import layout, processes
 from runtime.sandbox.prepared import Prepared
 from runtime.sandbox.spec import Limits
 
@@ -36,6 +36,7 @@ class Broker:
     def __init__(
         self,
         prepared: Prepared,
+        root: str,
         limits: Limits,
         uid: int | None,
         gid: int | None,
@@ -57,7 +58,10 @@ class Broker:
             "tag": self._tag.encode(),
             "seccomp": prepared.filter,
             "grace": GRACE_SECONDS,
+            "root": root,
+            "private": layout.PRIVATE,
             "memory_bytes": limits.memory_bytes,
+            "tmpfs_files": limits.tmpfs_files,
             "written_bytes": limits.written_bytes,
             "limits": _rlimits(limits),
         }

@@ -65,6 +65,9 @@ def exchange(
     mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with mine:
         readers, given = _pipes(stdout_to)
+        if os.geteuid() == 0:  # so that a command can open its own output again by name
+            for fd in readers:
+                os.fchown(fd, link.uid, -1)
         try:
             with theirs:
                 handed = _hand_over(link, request, given, theirs)

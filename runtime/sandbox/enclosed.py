@@ -156,6 +156,14 @@ class Enclosed(Supervised):
         """Everything in the namespace."""
         return processes.family(self.first)
 
+    def private(self) -> list[str]:
+        """Seen through the root of the first process."""
+        return [f"/proc/{self.first}/root{place}" for place in self.broker.setup["private"]]
+
+    def tree(self) -> str:
+        """The same way."""
+        return f"/proc/{self.first}/root{self.broker.setup['root']}"
+
     def terminate(self) -> None:
         """With a session of its own, the first process's number is that of its group."""
         if self.running:

@@ -55,7 +55,7 @@ class Kept(Supervised):
     ) -> None:
         stdout, stderr, control, self.gate = fds
         super().__init__(broker, request, control)
-        self.command = -1
+        self.command, self.root = -1, rules.root
         self.report = b""
         self.leash_end, self.leash = os.pipe2(os.O_CLOEXEC)
         self.status, status = os.pipe2(os.O_CLOEXEC)
@@ -121,6 +121,10 @@ class Kept(Supervised):
     def members(self) -> list[int]:
         """Everything below the keeper."""
         return processes.family(self.pid)[1:]
+
+    def tree(self) -> str:
+        """At its own path."""
+        return os.fsdecode(self.root)
 
     def terminate(self) -> None:
         """The command leads a session and a group of its own."""

