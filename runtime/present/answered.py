@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from runtime.core import canonical
 from runtime.models import Grant
+from runtime.policy import Remembered
 
 from . import actions, badges, html, text, units
 
@@ -40,6 +41,11 @@ def grants(rows: Iterable[Grant], now: datetime) -> list[dict[str, Any]]:
     return [_grant(row, now) for row in rows]
 
 
+def _rule(row: Grant) -> str:
+    """What it covers beyond its exact action; empty for nothing."""
+    return Remembered.parse(canonical.decode(row.rule)).text() if row.rule else ""
+
+
 def _grant(row: Grant, now: datetime) -> dict[str, Any]:
     card = canonical.decode(row.approval.card)
     action = card.get("action") if isinstance(card, dict) else None
@@ -47,6 +53,7 @@ def _grant(row: Grant, now: datetime) -> dict[str, Any]:
         "id": row.pk,
         "short": html.short_id(row.pk, "grant"),
         "sentence": actions.sentence(row.approval.action_kind, action),
+        "rule": text.visible(_rule(row)),
         "lifts": badges.decision(row.lifts),
         "reach": text.visible(f"for the {row.scope}"),
         "subject": text.visible(row.subject),

@@ -11,6 +11,7 @@ from runtime.gating import policies
 from runtime.journal import book
 from runtime.journal.kinds import PolicyLoaded
 from runtime.models import Approval, Event, Grant, User, Workspace
+from runtime.policy import Remembered
 from tests.web import factories
 from tests.web.conftest import signed_in
 
@@ -167,3 +168,39 @@ def test_F13_the_page_of_a_run_names_the_rules_that_the_gate_will_use(
         assert loaded is not None and loaded.payload["hash"] == version
         for address in ("", "header/"):
             assert version[:12] in client.get(f"/runs/{story.run.pk}/{address}").text
+
+
+RULE = Remembered(
+    "run_tool",
+    "git",
+    ("push", "origin"),
+    (),
+    (("defaults/git-push", "a push leaves the worktree"),),
+)
+
+
+def test_F11_a_rule_is_shown_with_its_table_before_it_is_saved_and_then_counts(
+    alice: User, place: Workspace
+) -> None:
+    approval = factories.Story(alice, place).ask(offers=[RULE.as_data()])
+    client = signed_in(alice)
+    page = client.get(f"/approvals/{approval.pk}/").text
+    assert "git push origin …, any further words, no options" in page
+    table = page[page.index("What this rule covers") :]
+    table = table[: table.index("</table>")]
+    assert table.count("fits</td>") == 3 and table.count("does not</td>") == 3
+    data = {"verdict": "approve", "seen": approval.digest, "scope": "run", "rule": RULE.digest}
+    wrong = client.post(f"/approvals/{approval.pk}/", {**data, "rule": "0" * 64})
+    assert wrong.status_code == 400 and "none that this question offers" in wrong.text
+    client.post(f"/approvals/{approval.pk}/", data)
+    grant = Grant.objects.get()
+    assert Remembered.parse(json.loads(grant.rule)) == RULE
+    assert "git push origin …" in client.get("/approvals/").text
+
+
+def test_an_answer_for_once_remembers_no_rule(alice: User, place: Workspace) -> None:
+    approval = factories.Story(alice, place).ask(offers=[RULE.as_data()])
+    data = {"verdict": "approve", "seen": approval.digest, "scope": "once", "rule": RULE.digest}
+    signed_in(alice).post(f"/approvals/{approval.pk}/", data)
+    approval.refresh_from_db()
+    assert approval.state == "approved" and not Grant.objects.exists()

@@ -10,6 +10,7 @@ from django.utils import timezone
 from runtime import approvals
 from runtime.models import Approval, User
 from runtime.people import rights
+from runtime.policy import Remembered
 from runtime.present import answered, html, text
 from runtime.present import cards as present
 
@@ -26,6 +27,7 @@ def context(
     card["hindrance"] = text.marked(hindrance(approval, user)) if pending else ""
     card["form"] = form or Decision(initial={"seen": approval.digest})
     card["scopes"] = scopes(approval)
+    card["offers"] = [_offer(one) for one in approvals.offers(approval)] if pending else []
     card["similar"] = present.similar(approvals.similar(approval), now) if alike else []
     card["overdue"] = approvals.overdue(approval, now)
     card["can_edit"] = pending and approval.kind == Approval.Kind.ACTION
@@ -35,6 +37,18 @@ def context(
         card["preview"] = _preview(approvals.preview(approval, action, user))
     card["comment_shown"] = text.visible(approval.comment)
     return card
+
+
+def _offer(rule: Remembered) -> dict[str, Any]:
+    """A rule that may be remembered, with commands that fit it and commands that do not."""
+    fits, others = rule.examples()
+    return {
+        "digest": rule.digest,
+        "text": text.visible(rule.text()),
+        "because": [text.visible(reason) for _, reason in rule.asked],
+        "fits": [text.visible(line) for line in fits],
+        "others": [text.visible(line) for line in others],
+    }
 
 
 def _preview(found: approvals.Preview) -> dict[str, Any]:

@@ -38,6 +38,7 @@ def one(request: HttpRequest, approval_id: str) -> HttpResponse:
             scope=form.reach(),
             comment=form.cleaned_data["comment"],
             seen_digest=form.cleaned_data["seen"],
+            rule=form.remembers(),
         )
     except Conflict as error:
         return page(request, visible(request, approval_id), late=str(error), status=409)

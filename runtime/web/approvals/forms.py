@@ -15,13 +15,15 @@ MAX_EDITED = 200_000
 
 
 class Decision(forms.Form):
-    """Verdict, how far it reaches, a comment, and the digest of what was seen."""
+    """Verdict, how far it reaches, the rule to remember (its digest; empty: exactly this action),
+    a comment, and the digest of what was seen."""
 
     verdict = forms.ChoiceField(choices=[("approve", "Approve"), ("deny", "Deny")])
     scope = forms.ChoiceField(
         choices=[(name, name) for name in ("once", "task", "run", "workspace")], required=False
     )
     until = forms.DateField(required=False)
+    rule = forms.CharField(max_length=64, required=False)
     comment = forms.CharField(max_length=MAX_COMMENT, required=False, strip=False)
     seen = forms.CharField(max_length=64)
 
@@ -35,6 +37,12 @@ class Decision(forms.Form):
         ):
             self.add_error("until", "Name the last day on which it counts.")
         return data
+
+    def remembers(self) -> str:
+        """The rule that counts: an answer for once, and a denial, remember none."""
+        data = self.cleaned_data
+        wider = data["verdict"] == "approve" and data["scope"] not in ("", "once")
+        return str(data["rule"]) if wider else ""
 
     def reach(self) -> str:
         """The scope as the service reads it."""
