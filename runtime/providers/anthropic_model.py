@@ -8,10 +8,14 @@ import httpx2
 from anthropic import AsyncAnthropic
 from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.profiles import ModelProfile, merge_profile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 
 from runtime.providers.libraries import NO_KEY
 from runtime.providers.vendors import Endpoint
+
+# Whether a model takes a schema is for it to say, not for a list.
+_PROFILE = ModelProfile(supports_json_schema_output=True)
 
 
 def build(endpoint: Endpoint, http: httpx2.AsyncClient) -> Model:
@@ -23,4 +27,9 @@ def build(endpoint: Endpoint, http: httpx2.AsyncClient) -> Model:
         max_retries=0,
         timeout=http.timeout,
     )
-    return AnthropicModel(endpoint.model, provider=AnthropicProvider(anthropic_client=sdk))
+    provider = AnthropicProvider(anthropic_client=sdk)
+    return AnthropicModel(
+        endpoint.model,
+        provider=provider,
+        profile=merge_profile(provider.model_profile(endpoint.model), _PROFILE),
+    )

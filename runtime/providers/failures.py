@@ -22,6 +22,7 @@ _CATEGORIES: tuple[tuple[type[Exception], Kind], ...] = (
     (library.ModelServerError, "overload"),
     (library.ModelRequestRejectedError, "bad_request"),
     (library.ContentFilterError, "refusal"),
+    (library.UserError, "bad_request"),
     (library.UnexpectedModelBehavior, "malformed"),
 )
 
@@ -34,6 +35,8 @@ def explain(
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, Mapping) else body
     said = inner.get("message", "") if isinstance(inner, Mapping) else inner
+    if isinstance(error, library.UserError):
+        said = str(error)
     return wording.failure(
         _kind(error, wire),
         vendor,

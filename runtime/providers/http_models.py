@@ -49,6 +49,7 @@ class HttpProvider:
         # The client libraries take more than a second to load; only here are they needed.
         from runtime.providers.calling import Call, run
 
+        preload(self.endpoint.vendor.scheme)
         end = time.monotonic() + timeout
         call = Call(prompt, on_text, timeout, max_bytes, secret=self.endpoint.key)
         try:
@@ -85,7 +86,8 @@ def _says_no_tools(error: ProviderError) -> bool:
 def preload(scheme: str) -> None:
     """Load what a first call of this scheme would load."""
     if scheme in _PLAIN:
-        importlib.import_module("runtime.providers.plain")
+        importlib.import_module("runtime.providers.gemini")
+        importlib.import_module("runtime.providers.ollama")
         return
     importlib.import_module("runtime.providers.libraries")
     name = "anthropic_model" if scheme == "anthropic" else "openai_model"

@@ -36,7 +36,7 @@ class Connection:
         async with wire.client(state, timeout) as http:
             yield Opened(
                 model=_model(self._endpoint, http),
-                parameters=_parameters(self._tools, forced=self.vendor.scheme != "anthropic"),
+                parameters=_parameters(self._tools, claude=self.vendor.scheme == "anthropic"),
                 settings=ModelSettings(parallel_tool_calls=False),
             )
 
@@ -52,11 +52,11 @@ def _model(endpoint: Endpoint, http: httpx2.AsyncClient) -> Model:
     return openai_model.build(endpoint, http)
 
 
-def _parameters(tools: bool, *, forced: bool) -> ModelRequestParameters:
+def _parameters(tools: bool, *, claude: bool) -> ModelRequestParameters:
     """What binds the answer to an action: a tool that must be called, or a response format.
 
     Claude says nothing before a tool that it is forced to call, and some of its models refuse to
-    be forced; it is told in words.
+    be forced; it is told in words. With a schema it is always strict.
     """
     if not tools:
         return ModelRequestParameters(
@@ -65,7 +65,7 @@ def _parameters(tools: bool, *, forced: bool) -> ModelRequestParameters:
                 name=TOOL,
                 description=DESCRIPTION,
                 json_schema=action_schema(),
-                strict=False,
+                strict=None if claude else False,
             ),
         )
     tool = ToolDefinition(
@@ -74,4 +74,4 @@ def _parameters(tools: bool, *, forced: bool) -> ModelRequestParameters:
         parameters_json_schema=action_schema(),
         strict=False,
     )
-    return ModelRequestParameters(function_tools=[tool], allow_text_output=not forced)
+    return ModelRequestParameters(function_tools=[tool], allow_text_output=claude)

@@ -19,8 +19,10 @@ from pydantic_ai.providers.openrouter import OpenRouterProvider
 from runtime.providers.libraries import NO_KEY
 from runtime.providers.vendors import Endpoint
 
-# A stream without a finish reason was cut.
-_PROFILE = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+# A stream without a finish reason was cut. Whether a model takes a schema is for it to say.
+_PROFILE = OpenAIModelProfile(
+    openai_chat_streaming_requires_finish_reason=True, supports_json_schema_output=True
+)
 
 
 def build(endpoint: Endpoint, http: httpx2.AsyncClient) -> Model:

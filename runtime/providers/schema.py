@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from runtime.core.actions import ADAPTER, KINDS, NOT_YET
+from runtime.core.actions import ADAPTER, KINDS
 
 DESCRIPTION = "Propose the one next action. Fill in only the fields that its kind has."
 _KEPT = ("type", "minimum", "maximum", "items")
@@ -13,7 +13,7 @@ _KEPT = ("type", "minimum", "maximum", "items")
 
 def offered() -> tuple[str, ...]:
     """The kinds of action that can be proposed, in the order of the action union."""
-    return tuple(kind for kind in KINDS if kind not in NOT_YET)
+    return tuple(KINDS)
 
 
 @cache

@@ -50,8 +50,12 @@ class RawServer:
         threading.Thread(target=self._serve, daemon=True).start()
 
     @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}/v1"
+        return f"{self.base}/v1"
 
     def stop(self) -> None:
         self._listener.close()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from runtime.core.actions import KINDS, NOT_YET
+from runtime.core.actions import KINDS
 from runtime.providers import schema_for_prompt
 from runtime.providers.schema import action_schema, offered
 
 
 def test_schema_offers_every_kind_that_works_and_no_other() -> None:
-    assert set(offered()) == set(KINDS) - NOT_YET
+    assert set(offered()) == set(KINDS)
     assert action_schema()["properties"]["kind"]["enum"] == list(offered())
 
 
