@@ -1,7 +1,7 @@
 """Whether the cluster still takes messages: a row that a message must touch.
 
 A cluster can look well and take nothing (a dead worker may have held the queue's lock).
-A message is sent every 20 s. If one waits for 60 s while a worker is free, the cluster hangs.
+A message is sent every 20 s. If one waits for 50 s while a worker is free, the cluster hangs.
 Where every worker is busy with a slice, waiting proves nothing.
 """
 
@@ -21,7 +21,7 @@ from runtime.worker import queue
 log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 20.0
-HUNG_SECONDS = 60.0
+HUNG_SECONDS = 50.0
 LOOK_SECONDS = 2.0
 
 

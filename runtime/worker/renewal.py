@@ -76,6 +76,10 @@ class Renewal:
                     next_look = now + CANCEL_SECONDS
                 if self.lost.is_set():
                     return
+        except Exception:
+            # Nobody renews any more: whoever works must not outlive the lease.
+            log.exception("The renewal of task %s died; its work stops.", self.claim.task)
+            self.lost.set()
         finally:
             connections.close_all()
 

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 TICK_SECONDS = 0.25
 READY_SECONDS = 60.0
 STOP_SECONDS = 3.5
-CLUSTER_GRACE_SECONDS = 10.0
+CLUSTER_GRACE_SECONDS = 5.0
 """How long a cluster that hangs may take to end before it is killed."""
 
 

@@ -46,3 +46,16 @@ def test_F42_a_worker_of_the_command_line_dies_by_its_environment(place: Install
     assert ledger.read_text() == f"{FREE}\n"
     assert place.json("audit", "verify", run)["ok"]
     place.run("replay", "--all", "--check")
+
+
+def test_B30_many_processes_begin_on_a_folder_where_there_is_nothing_yet(place: Installation):
+    """All make and migrate the database at once; the first switch to WAL is done by one of them."""
+    adds = [[*COMMAND, "user", "add", f"u{number}", "--role", "submitter"] for number in range(8)]
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    started = [subprocess.Popen(add, env=place.env, **streams) for add in adds]
+    said = [process.communicate()[1] for process in started]
+    assert [process.returncode for process in started] == [0] * 8, said
+    names = {row[0] for row in place.read("SELECT username FROM runtime_user")}
+    assert {f"u{number}" for number in range(8)} <= names
+    assert place.read("PRAGMA journal_mode") == [("wal",)]
+    assert place.json("audit", "verify", "system")["ok"]

@@ -13,7 +13,8 @@ import pytest
 from runtime.core.errors import BadInput
 from runtime.faults import POINTS, plan
 from tests.durable import test_chaos, test_kills, test_zombies
-from tests.durable.windows import WINDOWS
+from tests.durable.reports import REPORTS
+from tests.durable.windows import WINDOWS, Window
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,9 +30,12 @@ def functions(folder: str) -> set[str]:
     return {node.name for node in nodes if node.name.startswith("test_")}
 
 
-def test_every_window_has_a_test_or_a_reason_and_every_test_exists():
-    assert [window.number for window in WINDOWS] == list(range(1, 46))
-    for window in WINDOWS:
+@pytest.mark.parametrize(("table", "count"), [(WINDOWS, 45), (REPORTS, 33)], ids=["windows", "B"])
+def test_every_window_and_report_has_a_test_or_a_reason_and_every_test_exists(
+    table: list[Window], count: int
+):
+    assert [window.number for window in table] == list(range(1, count + 1))
+    for window in table:
         assert window.what and (window.tests or window.reason), window.number
         for name in window.tests:
             folder, _, function = name.partition("::")

@@ -33,6 +33,7 @@ WINDOWS = [
         (
             KILLS,
             "durable::test_an_error_in_the_middle_of_a_submission_leaves_nothing",
+            "durable::test_a_submission_that_was_killed_leaves_files_that_go_after_a_day",
         ),
     ),
     Window(
@@ -62,7 +63,7 @@ WINDOWS = [
     Window(
         8,
         "the whole cluster dies with a message in its hands",
-        ("worker::test_a_child_that_dies_is_started_again_and_takes_its_own_with_it",),
+        ("durable::test_R2_a_cluster_that_is_killed_at_work_costs_one_attempt",),
     ),
     Window(
         9,
@@ -90,12 +91,17 @@ WINDOWS = [
         (
             KILLS,
             "store::test_C2_an_orphan_is_collected_after_a_day_and_not_before",
+            "durable::test_a_preview_goes_whose_message_is_on_the_record",
         ),
     ),
     Window(
         12,
         "half of the bytes are stored",
-        (KILLS, "store::test_a_file_that_is_still_being_written_is_no_blob"),
+        (
+            KILLS,
+            "store::test_a_file_that_is_still_being_written_is_no_blob",
+            "durable::test_half_a_blob_goes_after_a_day",
+        ),
     ),
     Window(13, "events of a step are written, not committed", (KILLS, PG_KILLS, WITHIN, ERRORS)),
     Window(
@@ -247,12 +253,18 @@ WINDOWS = [
     Window(
         39,
         "the database server ends at once and starts again",
-        ("durable::test_postgresql_goes_away_while_a_worker_works",),
+        (
+            "durable::test_postgresql_goes_away_while_a_worker_works",
+            "durable::test_B6_a_pass_that_the_end_of_the_server_interrupts_is_done_by_the_next",
+        ),
     ),
     Window(
         40,
         "the server ends a worker's connection",
-        ("durable::test_postgresql_goes_away_while_a_worker_works",),
+        (
+            "durable::test_postgresql_goes_away_while_a_worker_works",
+            "durable::test_on_postgresql_who_freezes_in_a_transaction_is_thrown_out",
+        ),
     ),
     Window(
         41,
@@ -261,12 +273,17 @@ WINDOWS = [
             "durable::test_a_clock_that_jumps_takes_no_living_lease",
             "durable::test_numbers_and_questions_do_not_care_for_a_clock_set_back",
             "store::test_the_start_of_a_life_is_told_by_a_clock_that_nobody_sets",
+            "store::test_the_clock_of_the_application_holds_no_task",
+            "store::test_X3_a_clock_that_is_set_back_holds_no_task",
         ),
     ),
     Window(
         42,
         "old and new code at once",
-        ("unit::test_an_event_of_an_unknown_type_is_kept_and_shown_and_folds_to_nothing",),
+        (
+            "unit::test_an_event_of_an_unknown_type_is_kept_and_shown_and_folds_to_nothing",
+            "unit::test_a_version_of_a_later_release_is_kept_and_shown_and_folds_to_nothing",
+        ),
         "All tasks are of one kind, so a claim needs no list of what its worker can do; events of"
         " unknown kinds are kept and shown, which the test says.",
     ),
@@ -276,6 +293,7 @@ WINDOWS = [
         (
             "worker::test_a_message_that_nobody_takes_means_a_hung_cluster",
             "worker::test_waiting_proves_nothing_while_every_worker_is_busy",
+            "durable::test_B1_after_the_death_of_idle_workers_the_queue_moves_again_within_ninety_seconds",
         ),
     ),
     Window(
