@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from runtime.providers.base import Answer, Prompt, ProviderError
+from runtime.providers.base import Answer, Prompt, ProviderError, cancelled
 from runtime.providers.vendors import Endpoint
 
 _NO_TOOLS = re.compile(
@@ -49,6 +49,8 @@ class HttpProvider:
         # The client libraries take more than a second to load; only here are they needed.
         from runtime.providers.calling import Call, run
 
+        if cancel.is_set():
+            raise cancelled("")
         preload(self.endpoint.vendor.scheme)
         end = time.monotonic() + timeout
         call = Call(prompt, on_text, timeout, max_bytes, secret=self.endpoint.key)

@@ -6,10 +6,11 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from runtime.providers import Facts, Message, Prompt, Provider, load
+from runtime.providers import Answer, Facts, Message, Prompt, Provider, load
 
 FAKE = Path(__file__).with_name("fake_agy.py")
 
@@ -50,3 +51,16 @@ def agy(tmp_path: Path, home: Path) -> Callable[..., Provider]:
         return load("cli:agy", env=env)
 
     return make
+
+
+class Program:
+    """The provider, always asked to do one thing, whatever the prompt is."""
+
+    def __init__(self, inner: Provider, task: str) -> None:
+        self.spec = inner.spec
+        self.where = inner.where  # type: ignore[attr-defined]
+        self._inner, self._task = inner, task
+
+    def decide(self, prompt: Prompt, **given: Any) -> Answer:
+        """Ask for that thing."""
+        return self._inner.decide(for_task(self._task), **given)

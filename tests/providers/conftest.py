@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from runtime.providers import warm
+from runtime.providers import Provider, load, warm
 from tests.providers.agy_kit import agy, home
 from tests.providers.raw_server import RawServer
 
@@ -28,6 +29,19 @@ def serve() -> Iterator[Callable[..., RawServer]]:
     yield start
     for server in servers:
         server.stop()
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Provider]:
+    """Load a specification with a package installed that brings `wordy:` by an entry point."""
+    about = tmp_path / "wordy-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: wordy\nVersion: 1.0\n")
+    target = "tests.providers.slow_words"
+    points = [f"wordy = {target}:Wordy", f"broken = {target}:Nothing", f"other = {target}:time"]
+    (about / "entry_points.txt").write_text("\n".join(["[m31a.providers]", *points, ""]))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return lambda spec: load(spec, env={})
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -179,6 +179,29 @@ def unavailable():
     sys.exit(1)
 
 
+def fail():
+    """The task's second line is a status to complain of."""
+    sys.stderr.write(f"upstream answered {task.split()[1]}\n")
+    sys.exit(1)
+
+
+def half():
+    """The first half of an envelope."""
+    print('{"status": "SUCCESS", "structured_output": {"kind": "verify"}', flush=True)
+
+
+def endless_output():
+    while True:
+        print("x" * 500, flush=True)
+        time.sleep(0.01)
+
+
+def endless():
+    while True:
+        say("word " * 100)
+        time.sleep(0.01)
+
+
 def bad_line():
     say("I be")
     print("this is no JSON", flush=True)
@@ -224,7 +247,11 @@ FUNCTIONS = {
     "sleep": lambda: time.sleep(5),
     "say and sleep": lambda: (say("I be"), time.sleep(5)),
     "flood": lambda: print("x" * 1000),
-    "endless": lambda: [say("word " * 100) for _ in iter(int, 1)],
+    "endless": endless,
+    "endless output": endless_output,
+    "fail": fail,
+    "half": half,
+    "read verify": lambda: answer({"kind": "verify"}),
     "error": lambda: answer(None, status="ERROR"),
     "nothing": lambda: answer(None),
     "null": lambda: answer(None, structured_output=None),

@@ -43,6 +43,8 @@ class RawServer:
     hung_up: threading.Event = field(default_factory=threading.Event)
     """Set when the client closed the connection while the reply was being made."""
     sent: int = 0
+    held: int = 0
+    """Connections that are open now."""
 
     def start(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -70,20 +72,29 @@ class RawServer:
             except OSError:
                 return
             self._open.append(connection)
-            with connection:
+            self.held += 1
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection:
+            try:
                 self.requests.append(_read_request(connection))
-                try:
-                    self.reply(connection)
-                    connection.shutdown(socket.SHUT_WR)
-                    connection.recv(1)
-                except OSError:
-                    self.hung_up.set()
+                self.reply(connection)
+                connection.shutdown(socket.SHUT_WR)
+                connection.recv(1)
+            except OSError:
+                self.hung_up.set()
+            finally:
+                self.held -= 1
 
 
 def _read_request(connection: socket.socket) -> bytes:
     data = b""
     while b"\r\n\r\n" not in data:
-        data += connection.recv(65536)
+        part = connection.recv(65536)
+        if not part:
+            raise ConnectionResetError
+        data += part
     head, _, body = data.partition(b"\r\n\r\n")
     length = next(
         int(line.split(b":")[1])

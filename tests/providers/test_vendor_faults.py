@@ -1,0 +1,194 @@
+"""P14: whatever a vendor's server does, the failure is typed, bounded, and never a whole answer."""
+
+from __future__ import annotations
+
+import gzip
+import resource
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from runtime.providers import ProviderError
+from tests.providers.raw_server import RawServer, ask
+from tests.providers.voices import VERIFY, VOICES, Voice, head, status
+
+Serve = Callable[..., RawServer]
+every_vendor = pytest.mark.parametrize("voice", VOICES, ids=lambda voice: voice.scheme)
+
+
+def failure_of(voice: Voice, base: str, **bounds: Any) -> ProviderError:
+    with pytest.raises(ProviderError) as failure:
+        ask(voice.provider(base), **bounds)
+    return failure.value
+
+
+@every_vendor
+def test_P14_stream_cut_anywhere_is_never_an_answer(voice: Voice, serve: Serve) -> None:
+    """A tenth of the places at which a good stream can break off, the last bytes all of them."""
+    answer = voice.whole("I begin")
+    # What comes after the event that ends an answer may be lost.
+    least = len(answer) - len(voice.end()) + len(voice.end(usage=False)) // 4
+    places = [*range(len(voice.head), least, max(1, least // 24)), least]
+    server = serve()
+    for place in places:
+        server.reply = lambda connection, end=place: connection.sendall(answer[:end])
+        failure = failure_of(voice, server.base)
+        assert failure.kind in ("cut", "malformed"), (place, answer[:place][-80:])
+        assert "I begin".startswith(failure.partial)
+
+
+@every_vendor
+def test_P14_half_an_event_is_no_event(voice: Voice, serve: Serve) -> None:
+    call = voice.call(VERIFY)
+    server = serve(voice.head, voice.start, voice.text("I begin"), call[: len(call) // 2])
+    failure = failure_of(voice, server.base)
+    assert failure.kind in ("cut", "malformed")
+    assert failure.partial == "I begin"
+
+
+@every_vendor
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b'data: {"choices": [\n\n',
+        b"data: \xff\xfe\n\n{\xff}\n",
+        b"data: [1, 2]\n\n[1, 2]\n",
+        b"data: 7\n\n7\n",
+        b"data: null\n\nnull\n",
+        b"data: " + b'{"a":' * 5000 + b"\n\n" + b'{"a":' * 5000 + b"\n",
+        b'data: {"candidates": 7, "choices": 7, "message": 7, "type": 7}\n\n'
+        b'{"message": 7, "done": "x"}\n',
+        b'data: {"candidates": [{"content": {"parts": [{"text": 7}]}}]}\n\n'
+        b'{"message": {"content": 7}}\n',
+        b"<html>" * 100,
+    ],
+)
+def test_P14_garbage_is_a_failure(voice: Voice, serve: Serve, junk: bytes) -> None:
+    server = serve(voice.head, voice.start, voice.text("I begin"), junk)
+    failure = failure_of(voice, server.base)
+    assert failure.kind in ("cut", "malformed")
+    assert failure.partial == "I begin"
+
+
+@every_vendor
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        head("text/html") + b"<html>hi</html>",
+        head("application/json") + b"{}",
+        head() + b"",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+    ],
+)
+def test_P14_server_that_is_no_model_server_is_a_failure(
+    voice: Voice, serve: Serve, answer: bytes
+) -> None:
+    assert failure_of(voice, serve(answer).base).kind in ("cut", "malformed", "bad_request")
+
+
+@every_vendor
+def test_P14_line_of_ten_megabytes_is_bounded(voice: Voice, serve: Serve) -> None:
+    def reply(connection: socket.socket) -> None:
+        connection.sendall(voice.head + voice.start + voice.text("I begin") + b"data: ")
+        for _ in range(160):
+            connection.sendall(b"x" * 65536)
+            server.sent += 65536
+
+    server = serve(reply=reply)
+    started = time.monotonic()
+    failure = failure_of(voice, server.base, max_bytes=200_000)
+    assert failure.kind == "size"
+    assert failure.partial == "I begin"
+    assert time.monotonic() - started < 3
+    assert server.hung_up.wait(2)
+    assert server.sent < 10_000_000
+
+
+@every_vendor
+def test_P14_error_body_is_bounded_too(voice: Voice, serve: Serve) -> None:
+    server = serve(status(500, voice.error("x" * 500_000)))
+    assert failure_of(voice, server.base, max_bytes=100_000).kind == "size"
+
+
+@every_vendor
+def test_P14_compressed_bomb_is_refused_unread(voice: Voice, serve: Serve) -> None:
+    bomb = gzip.compress(b"data: " + b"\0" * 200_000_000, 1)
+    server = serve(head("text/event-stream", "Content-Encoding: gzip"), bomb)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert failure_of(voice, server.base, max_bytes=1 << 30).kind == "malformed"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+@every_vendor
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_P14_redirect_is_not_followed_with_the_key(voice: Voice, serve: Serve, code: int) -> None:
+    other = serve(voice.whole())
+    server = serve(status(code, {}, f"Location: {other.base}/"))
+    assert failure_of(voice, server.base).kind == "bad_request"
+    assert other.requests == []
+
+
+@every_vendor
+def test_P14_slow_drip_is_a_timeout_and_is_hung_up_on(voice: Voice, serve: Serve) -> None:
+    answer = voice.whole("I begin")
+
+    def reply(connection: socket.socket) -> None:
+        for byte in answer:
+            connection.sendall(bytes([byte]))
+            time.sleep(0.01)
+
+    ask(voice.provider(serve(answer).base), timeout=30)
+    server = serve(reply=reply)
+    started = time.monotonic()
+    failure = failure_of(voice, server.base, timeout=0.5)
+    assert failure.kind == "timeout"
+    assert time.monotonic() - started < 1.5
+    assert server.hung_up.wait(1)
+
+
+@every_vendor
+def test_P14_server_that_is_not_there_names_its_setting(voice: Voice) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    failure = failure_of(voice, f"http://127.0.0.1:{port}")
+    assert failure.kind == "unreachable"
+    assert failure.retryable
+    assert voice.url in str(failure)
+
+
+@every_vendor
+@pytest.mark.parametrize("header", ["soon", "-5", "nan", "inf", "", "Fri, 99 Foo 2020"])
+def test_P14_retry_after_that_is_none_is_none(voice: Voice, serve: Serve, header: str) -> None:
+    server = serve(status(429, voice.error("slow"), f"Retry-After: {header}"))
+    assert failure_of(voice, server.base).retry_after is None
+
+
+@every_vendor
+def test_P14_retry_after_may_be_a_date_and_is_bounded(voice: Voice, serve: Serve) -> None:
+    later = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 90))
+    found = []
+    for header in (later, "999999999", "2"):
+        server = serve(status(429, voice.error("slow"), f"Retry-After: {header}"))
+        found.append(failure_of(voice, server.base).retry_after)
+    assert found[0] is not None and 60 <= found[0] <= 90
+    assert found[1:] == [86_400, 2]
+
+
+@every_vendor
+def test_P14_events_in_pieces_are_put_together(voice: Voice, serve: Serve) -> None:
+    answer = voice.whole("Grün ist es.", {"kind": "read_file", "path": "ä.py"})
+
+    def reply(connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for start in range(0, len(answer), 37):
+            connection.sendall(answer[start : start + 37])
+            time.sleep(0.0005)
+
+    found = ask(voice.provider(serve(reply=reply).base))
+    assert found.text == "Grün ist es."
+    assert found.action == {"kind": "read_file", "path": "ä.py"}
