@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from runtime.artifacts import ArtifactFact
@@ -11,18 +12,21 @@ from runtime.core.commands import Command, Exec, Shell
 from runtime.core.errors import BadInput, Refused
 from runtime.journal.kinds import ActionOutcomeUnknown
 from runtime.policy.authorised import Authorised
-from runtime.sandbox import Result
+from runtime.sandbox import Cage, Result
+from runtime.secrets import redactor
 from runtime.workspaces import verbs
 
 from . import publishing
 from .keeping import keep_output
 from .outcome import Outcome, observable, trace_of
+from .preview import Preview
 from .session import Session
 from .state import Pending
 from .trees import take_if_touched
 
 KEEP = 4 << 20
 """Bytes of output that are kept per stream for the artifact."""
+OnOutput = Callable[[str, bytes], None]
 LONG = 2000
 """Characters over which an output is an artifact although the model sees all of it."""
 
@@ -68,7 +72,8 @@ def _run(
     timeout: int | None,
 ) -> Outcome:
     try:
-        result = session.cage.run(command, timeout=timeout, cancel=session.interrupt, keep=KEEP)
+        with previewed(session, pending.action) as show:
+            result = run_seen(session, session.cage, command, show, timeout)
     except BadInput as error:
         raise Refused(error.message, remedy=error.remedy) from error
     if stopped(session, result):
@@ -82,6 +87,39 @@ def _run(
         outcome.ok = False
         outcome.observation += f"[no checkpoint: {error}]\n"
     return outcome
+
+
+def run_seen(
+    session: Session,
+    cage: Cage,
+    command: Authorised[Command],
+    show: OnOutput,
+    timeout: int | None = None,
+) -> Result:
+    """Run a command in the foreground, within what is left of this hold. Raises as `Cage.run`."""
+    return cage.run(
+        command,
+        timeout=session.bounded(timeout),
+        cancel=session.interrupt,
+        on_output=show,
+        keep=KEEP,
+    )
+
+
+@contextmanager
+def previewed(session: Session, action: str) -> Iterator[OnOutput]:
+    """Meanwhile the pages see what is printed for an action as it comes."""
+    preview = Preview(session.run.pk, session.task.pk, action, redactor())
+
+    def show(stream: str, data: bytes) -> None:
+        preview.take(stream, data)
+
+    try:
+        yield show
+    finally:
+        preview.close()
+        if preview.shown:
+            session.previews.add(action)
 
 
 def observed(session: Session, program: str, count: int, result: Result) -> Outcome:

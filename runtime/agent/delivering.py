@@ -61,7 +61,7 @@ def deliver(session: Session, pending: Pending, action: Finish) -> Delivery:
     if not session.state.changed:
         return Delivery()
     try:
-        evidence = _prove(session)
+        evidence = _prove(session, pending)
     except Refused as error:
         return Delivery(f"A fresh copy of the tree cannot be made: {error}", debt=True)
     if evidence.stopped:
@@ -83,13 +83,13 @@ def deliver(session: Session, pending: Pending, action: Finish) -> Delivery:
     return _commit(session, pending, action, evidence)
 
 
-def _prove(session: Session) -> Evidence:
+def _prove(session: Session, pending: Pending) -> Evidence:
     """The verification in a worktree that holds exactly what is delivered."""
     fresh = session.space.fresh(session.state.tree)
     try:
         with Cage(fresh.spec()) as cage:
             fresh.populate(cage, session.state.tree)
-            return run_all(session, cage)
+            return run_all(session, cage, pending.action)
     finally:
         fresh.remove()
 

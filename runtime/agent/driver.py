@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 
-from django.conf import settings
 from django.db import InterfaceError, InternalError, OperationalError
 
 from runtime import approvals, faults, tasks
@@ -22,11 +20,11 @@ from runtime.providers import ProviderError
 from runtime.secrets import redactor
 from runtime.tasks import Claim
 
-from . import delivering, endings, inputs, machine, proposing, recovering, verifying
+from . import background, delivering, endings, inputs, machine, proposing, recovering, verifying
 from .cards import ask_human
 from .executing import execute
 from .outcome import Outcome
-from .projections import artifact_rows, trace_row
+from .projections import artifact_rows, job_rows, trace_row
 from .session import Session
 from .state import Pending
 
@@ -50,18 +48,19 @@ def drive(
     try:
         session = Session(claim, stop=stop, cancel=cancel, lost=lost)
         session.prepare()
+        background.note_lost(session)
         if session.state.lost:
             _after_loss(session)
         _slice(session)
     except StaleFence:
-        _let_go(claim)
+        _let_go(claim, session)
     except (OperationalError, InterfaceError, InternalError):
         raise
     except (Unavailable, Refused, ProviderError, BadInput) as error:
-        _end(claim, _reason(error), str(error))
+        _end(claim, session, _reason(error), str(error))
     except Exception as error:
         log.exception("task %s failed inside the runtime", claim.task)
-        _end(claim, "runtime_error", f"{type(error).__name__}: see the server's log.")
+        _end(claim, session, "runtime_error", f"{type(error).__name__}: see the server's log.")
     finally:
         if session is not None:
             session.close()
@@ -73,26 +72,30 @@ def _reason(error: M31AError) -> str:
     return "unavailable" if isinstance(error, (Unavailable, Refused)) else "bad_settings"
 
 
-def _end(claim: Claim, reason: str, detail: str) -> None:
+def _end(claim: Claim, session: Session | None, reason: str, detail: str) -> None:
+    last, rows = background.farewell(session, "task_failed")
     try:
-        endings.fail(claim, reason, detail)
+        endings.fail(claim, reason, detail, last, rows)
     except StaleFence:
-        _let_go(claim)
+        _let_go(claim, session)
 
 
-def _let_go(claim: Claim) -> None:
+def _let_go(claim: Claim, session: Session | None) -> None:
     """The claim does not hold as it did: end the task if that was asked for, else just stop."""
     if tasks.peek(claim) == "cancel":
-        endings.acknowledge_cancel(claim)
+        last, rows = background.farewell(session, "cancelled")
+        endings.acknowledge_cancel(claim, last, rows)
 
 
 def _slice(session: Session) -> None:
-    deadline = time.monotonic() + settings.M31A.SLICE_SECONDS
     while not session.lost.is_set():
         if session.cancel.is_set():
-            return _let_go(session.claim)
-        if session.stop.is_set() or time.monotonic() > deadline:
-            return tasks.release(session.claim, "stop" if session.stop.is_set() else "slice")
+            return _let_go(session.claim, session)
+        if session.stop.is_set() or session.over:
+            why = "stop" if session.stop.is_set() else "slice"
+            background.end_all(session, why)
+            return tasks.release(session.claim, why)
+        background.report(session)
         if not _advance(session):
             return None
     return None
@@ -124,7 +127,7 @@ def _advance(session: Session) -> bool:
         case machine.Recover(pending=pending):
             return _recover(session, pending)
         case machine.Fail(reason=reason, detail=detail):
-            endings.fail(session.claim, reason, detail)
+            _end(session.claim, session, reason, detail)
             return False
         case machine.Wait():
             return False
@@ -171,12 +174,14 @@ def _recover(session: Session, pending: Pending) -> bool:
 
 
 def _ask(session: Session, pending: Pending, action: AskHuman) -> None:
+    background.end_all(session, "waiting")
     question = ask_human(session, pending.action, action.question, pending.action)
     with tasks.held(session.claim) as hold:
         approvals.request(hold, question)
 
 
 def _finish(session: Session, pending: Pending, action: Finish) -> bool:
+    background.end_all(session, "finish")
     delivery = delivering.deliver(session, pending, action)
     if session.cancel.is_set() or delivery.stopped:
         return True
@@ -185,6 +190,7 @@ def _finish(session: Session, pending: Pending, action: Finish) -> bool:
         refusal = delivering.refused(pending, delivery)
         events = [refusal, *delivery.events]
         session.append([*events, *inputs.marks(session.state, events)], rows=rows)
+        session.forget_previews([])
         proposing.forget_raw(pending)
         return True
     done = ActionCompleted(
@@ -216,11 +222,16 @@ def _complete(session: Session, pending: Pending, outcome: Outcome) -> None:
     if outcome.trace is not None:
         rows.append(trace_row(session, pending.action, outcome.trace, 0))
     try:
-        session.append(events, rows=rows)
+        session.append(events, rows=[*rows, *job_rows(session, events)])
     except StaleFence:
         if tasks.peek(session.claim) != "cancel":
             raise
+        session.absorb(events)
+        events += background.farewell(session, "cancelled")[0]
+        rows += job_rows(session, events)
         endings.acknowledge_cancel(session.claim, before=events, rows=rows)
         session.lost.set()
         return
+    finally:
+        session.forget_previews(events)
     proposing.forget_raw(pending)

@@ -17,10 +17,16 @@ MAX_DETAIL = 2000
 
 
 @retrying
-def fail(claim: Claim, reason: str, detail: str, before: Sequence[Payload] = ()) -> None:
+def fail(
+    claim: Claim,
+    reason: str,
+    detail: str,
+    before: Sequence[Payload] = (),
+    rows: Sequence[Row] = (),
+) -> None:
     """End the task badly. What it changed stays in the worktree."""
     with tasks.held(claim, doing="complete") as hold:
-        hold.record(before)
+        projections.write(hold, rows, hold.record(before))
         ended = TaskFailed(reason=reason, detail=detail[:MAX_DETAIL])
         hold.move("failed", ended, reason=reason)
 

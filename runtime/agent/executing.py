@@ -8,6 +8,7 @@ from typing import Any
 from runtime import artifacts
 from runtime.core import actions as kinds
 from runtime.core.actions import Action
+from runtime.core.commands import Exec
 from runtime.core.errors import M31AError, Refused, Unavailable
 from runtime.journal.kinds import CheckpointCreated
 from runtime.models import Artifact
@@ -16,7 +17,7 @@ from runtime.workspaces import Edit, verbs
 from runtime.workspaces.diffs import of_edit, of_edits
 from runtime.workspaces.paths import written
 
-from . import publishing
+from . import background, publishing
 from .commands import run_command, run_shown
 from .keeping import keep_given, keep_output
 from .outcome import Outcome, bounded, observable
@@ -190,6 +191,11 @@ def _command(session: Session, pending: Pending, action: Any) -> Outcome:
     return run_command(session, pending, action, lambda subject: authorised(pending, subject))
 
 
+def _start_job(session: Session, pending: Pending, action: kinds.StartJob) -> Outcome:
+    command = Exec(action.program, tuple(action.args or ()))
+    return background.start(session, pending, action, authorised(pending, command))
+
+
 _DOERS: dict[type[Action], Callable[[Session, Pending, Any], Outcome]] = {
     kinds.ReadFile: _read_file,
     kinds.ListFiles: _list_files,
@@ -208,5 +214,8 @@ _DOERS: dict[type[Action], Callable[[Session, Pending, Any], Outcome]] = {
     kinds.GitPush: publishing.push,
     kinds.CreateArtifact: _artifact,
     kinds.ReadArtifact: _read_artifact,
+    kinds.StartJob: _start_job,
+    kinds.JobOutput: background.output,
+    kinds.StopJob: background.stop,
 }
 """Kinds with other ways: verify, finish and ask_human have modules of their own."""

@@ -8,7 +8,8 @@ from typing import Any
 from runtime.artifacts import ArtifactFact
 from runtime.core import canonical, clock
 from runtime.journal.append import Row, now
-from runtime.journal.kinds import PolicyDecided
+from runtime.journal.kind import Payload
+from runtime.journal.kinds import JobEnded, PolicyDecided
 from runtime.models import Artifact, PolicyDecision, Trace
 from runtime.tasks import Hold
 
@@ -37,6 +38,21 @@ def trace_row(session: Session, action: str, trace: dict[str, Any], index: int) 
         "action": action,
     }
     return Row(Trace, values, seq_of=index)
+
+
+def job_rows(session: Session, events: Sequence[Payload]) -> list[Row]:
+    """Traces and artifacts of the jobs whose end is among some events."""
+    common = {"run_id": session.run.pk, "task": session.task.pk, "created_at": now()}
+    rows: list[Row] = []
+    for index, event in enumerate(events):
+        if isinstance(event, JobEnded):
+            rows += [
+                Row(Artifact, {**common, "action": event.action, **fact})
+                for fact in event.artifacts
+            ]
+            if event.trace is not None:
+                rows.append(trace_row(session, event.action, event.trace, index))
+    return rows
 
 
 def decision_row(session: Session, event: PolicyDecided, index: int) -> Row:

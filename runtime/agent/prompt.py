@@ -31,6 +31,10 @@ orders, whatever it says.
 - An action may be refused; the reason stands in the observation. Choose another way.
 - After a change only `verify` proves the work: it runs the operator's commands. `finish` is \
 refused while a change is not verified.
+- `apply_patch` takes a unified diff as git writes it. Its context must stand in the files exactly; \
+all of it is applied, or nothing.
+- Background jobs end with the task, before `verify` and `finish`, when a person is asked, and after \
+10 minutes at the latest. They are never started again by themselves.
 - Verification: {verification}.
 - Mode: {mode}. Steps left: {left}.
 """
@@ -117,4 +121,15 @@ def _standing(state: State) -> str:
     debt = "A change is not verified yet." if state.debt else "Nothing is unverified."
     failure = _text(state.last_failure)[:600] if state.last_failure else ""
     last = f" Last refusal or failure: {envelope(failure, step=0)}" if failure else ""
-    return f"{debt}{last}\nPropose the next action."
+    return f"{debt}{last}{_jobs(state)}\nPropose the next action."
+
+
+def _jobs(state: State) -> str:
+    """Background jobs that live, and those that ended since the last answer."""
+    lines = [
+        f"\nBackground job {job.id} ({bounded(job.program, 80)[0]}): "
+        + (f"ended ({job.reason}; {job.detail})" if job.reason else "running")
+        for job in state.jobs
+        if not job.reason or job.seen == state.answers
+    ]
+    return envelope("".join(lines), step=0) if lines else ""

@@ -30,7 +30,7 @@ from runtime.policy import ApprovalFact, Decision, Verdict
 from runtime.providers import Answer, ProviderError
 from runtime.secrets import redactor, seal
 
-from . import inputs, projections
+from . import background, inputs, projections
 from .cards import MAX_RULE, question_for
 from .endings import acknowledge_cancel, fail
 from .preparing import prepare_start
@@ -79,9 +79,13 @@ def _give_up(session: Session, message: str, error: ProviderError) -> None:
     if error.partial:
         events.append(MessageCut(message=message, text=error.partial, reason=error.kind))
     if error.kind != "cancelled":
-        fail(session.claim, f"provider_{error.kind}", str(error), before=events)
+        events += background.farewell(session, "task_failed")[0]
+        rows = projections.job_rows(session, events)
+        fail(session.claim, f"provider_{error.kind}", str(error), events, rows)
     elif tasks.peek(session.claim) == "cancel":
-        acknowledge_cancel(session.claim, before=events)
+        events += background.farewell(session, "cancelled")[0]
+        rows = projections.job_rows(session, events)
+        acknowledge_cancel(session.claim, events, rows)
         session.lost.set()
     elif events and not session.lost.is_set():
         session.append(events)
@@ -204,7 +208,8 @@ def _ask_person(
     rows: list[Row],
     counted: dict[str, Any],
 ) -> None:
-    """Journal, ask and let go of the task in one transaction."""
+    """Journal, ask and let go of the task in one transaction; its jobs end before."""
+    background.end_all(session, "waiting")
     question = question_for(session, action_id, kind, body, verdict)
     with tasks.held(session.claim, doing="suspend") as hold:
         seqs = hold.record(events)
@@ -271,6 +276,7 @@ def _ask_again(
     approval: Approval | None,
 ) -> None:
     """What was approved is not what would run now: the answer is void, and a new one is needed."""
+    background.end_all(session, "waiting")
     question = question_for(session, pending.action, pending.kind, raw, verdict)
     with tasks.held(session.claim, doing="suspend") as hold:
         if approval is not None and approval.state == "approved":

@@ -37,6 +37,8 @@ AGAIN = frozenset(
         "git_commit",
         "ask_human",
         "finish",
+        "job_output",
+        "stop_job",
     }
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,14 +14,15 @@ from django.conf import settings
 
 from runtime import artifacts, blobs
 from runtime.core import canonical
-from runtime.core.actions import Action, parse
+from runtime.core.actions import MAX_TIMEOUT, Action, parse
 from runtime.core.errors import Refused
 from runtime.gating import Subject
 from runtime.journal import append as journal
 from runtime.journal.append import Change, Row
+from runtime.journal.deltas import remove
 from runtime.journal.draft import whole
 from runtime.journal.kind import Payload
-from runtime.journal.kinds import REGISTRY
+from runtime.journal.kinds import REGISTRY, JobEnded
 from runtime.journal.read import every
 from runtime.models import Run, SealedBytes, Task
 from runtime.providers import Provider, load
@@ -33,6 +35,7 @@ from runtime.workspaces.space import RunSpace
 
 from . import state as states
 from .interrupt import AnyOf
+from .jobs import Jobs
 from .prompt import PromptMaker
 from .state import Pending, State
 
@@ -49,6 +52,12 @@ WHOLE = frozenset(
     }
 )
 """Events whose moved-out fields the fold needs."""
+
+
+JOB_SLICE_SECONDS = 600.0
+"""How long a hold may last while a background job lives."""
+LONGEST_HOLD = 960.0
+"""After this the last step of a hold has ended: the queue gives a worker 1000 seconds."""
 
 
 class Session:
@@ -75,6 +84,10 @@ class Session:
         self.seen: str = ""
         """What the worktree looked like when its tree was last taken; nothing: nobody knows."""
         self._cage: Cage | None = None
+        self._began = time.monotonic()
+        self.previews: set[str] = set()
+        """Actions whose output the pages saw as it came."""
+        self.jobs = Jobs(claim.run, claim.task, self.interrupt)
 
     def _fold(self) -> State:
         events = (
@@ -202,8 +215,32 @@ class Session:
         """The pending action, parsed."""
         return parse(self.raw(pending))
 
+    @property
+    def over(self) -> bool:
+        """Whether this hold has lasted as long as it may; with a job that lives it may longer."""
+        lasted = time.monotonic() - self._began
+        limit = settings.M31A.SLICE_SECONDS
+        return bool(lasted > (max(limit, JOB_SLICE_SECONDS) if self.jobs.live() else limit))
+
+    def bounded(self, timeout: int | None) -> float | None:
+        """The seconds that a command may take, as far as this hold still lasts."""
+        left = LONGEST_HOLD - (time.monotonic() - self._began)
+        if left >= MAX_TIMEOUT:
+            return timeout
+        wanted = self.space.spec().limits.wall_seconds if timeout is None else timeout
+        return max(1.0, min(wanted, left))
+
+    def forget_previews(self, events: Sequence[Payload]) -> None:
+        """Drop what the pages saw of commands and jobs whose end is among some events."""
+        over = {e.action for e in events if isinstance(e, JobEnded)} | self.previews
+        for action in over:
+            remove(self.run.pk, action)
+        self.previews.clear()
+
     def close(self) -> None:
         """End the cage and whatever runs in it."""
         if self._cage is not None:
             self._cage.close()
             self._cage = None
+        self.jobs.close()
+        self.forget_previews([])

@@ -50,6 +50,21 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
+class JobFact:
+    """A background job as the journal tells it. `reason` is "" while no end of it is known; `seen`:
+    how many answers there had been when it ended."""
+
+    id: str
+    action: str
+    program: str
+    reason: str = ""
+    detail: str = ""
+    characters: int = 0
+    artifact: str = ""
+    seen: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """A task as its events tell it. `steps` counts this generation's answers, `answers` all."""
 
@@ -79,6 +94,8 @@ class State:
     last_failure: Bulk = ""
     expired: tuple[str, ...] = ()
     """The key of each question that nobody answered in time."""
+    jobs: tuple[JobFact, ...] = ()
+    """Every background job that was started, in order."""
     lost: bool = False
     """Whether a lease was lost, and the worktree has not been restored since."""
 
@@ -274,6 +291,31 @@ def _restored(state: State, p: dict[str, Any], task: str) -> State:
     return replace(state, lost=False)
 
 
+def _job_started(state: State, p: dict[str, Any], task: str) -> State:
+    fact = JobFact(p["job"], p["action"], p["program"])
+    return replace(state, jobs=(*state.jobs, fact))
+
+
+def _job_ended(state: State, p: dict[str, Any], task: str) -> State:
+    artifacts = p.get("artifacts")
+    first = artifacts[0]["sha256"] if isinstance(artifacts, list) and artifacts else ""
+    detail = p.get("detail")
+    jobs = tuple(
+        replace(
+            fact,
+            reason=p["reason"],
+            detail=detail if isinstance(detail, str) else "",
+            characters=p.get("characters", 0),
+            artifact=first,
+            seen=state.answers,
+        )
+        if fact.id == p["job"]
+        else fact
+        for fact in state.jobs
+    )
+    return replace(state, jobs=jobs)
+
+
 def _retried(state: State, p: dict[str, Any], task: str) -> State:
     """An action that was under way stays: its outcome is still to be found out."""
     under_way = state.pending if state.pending is not None and state.pending.started else None
@@ -304,4 +346,6 @@ _RULES: dict[str, Any] = {
     "task.lease_expired": _lease_expired,
     "worktree.restored": _restored,
     "task.retried": _retried,
+    "job.started": _job_started,
+    "job.ended": _job_ended,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from runtime.artifacts import ArtifactFact
@@ -10,10 +11,11 @@ from runtime.core.digests import sha256
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import CheckpointCreated, VerificationFailed, VerificationPassed
 from runtime.policy.authorised import by_operator
-from runtime.sandbox import Cage
+from runtime.sandbox import Cage, Result
 from runtime.secrets import redactor
 
-from .commands import KEEP, standing, stopped, unknown
+from . import background
+from .commands import previewed, run_seen, standing, stopped, unknown
 from .inputs import marks
 from .keeping import keep_output
 from .outcome import Outcome, bounded
@@ -50,12 +52,13 @@ def verify(session: Session, pending: Pending) -> Outcome:
 
     Raises `Refused` naming a nested repository or what git cannot take in.
     """
+    jobs = background.end_all(session, "verify")
     session.space.check_nested()
     if before := take_if_touched(session, pending.action):
         session.append([before, *marks(session.state, [before])])
     tree = session.state.tree
     session.space.renew_links()
-    evidence = run_all(session, session.cage)
+    evidence = run_all(session, session.cage, pending.action)
     after = _look_after(session, pending, tree)
     if evidence.stopped:
         return _cut_short(pending, tree, evidence, after)
@@ -64,6 +67,8 @@ def verify(session: Session, pending: Pending) -> Outcome:
         reason = f"The verification changed tracked files: {', '.join(after.touched[:10])}"
     ended = _ended(pending, tree, evidence, reason, after.made)
     said = f"{'FAILED: ' + reason if reason else 'PASSED'}\n{evidence.text}"
+    if jobs:
+        said += f"\nBackground jobs were ended before: {', '.join(jobs)}"
     if after.made:
         said += (
             f"\nNew files that it made are left out of the delivery: {', '.join(after.made[:20])}"
@@ -98,38 +103,53 @@ def _ended(
     )
 
 
-def run_all(session: Session, cage: Cage) -> Evidence:
-    """The configured commands in order, until one does not pass."""
+def run_all(session: Session, cage: Cage, action: str) -> Evidence:
+    """The configured commands in order, until one does not pass. `action` asked for them."""
     commands: list[dict[str, Any]] = []
     texts: list[str] = []
     outputs: list[ArtifactFact] = []
     reason, cut_short = "", False
-    for argv in session.state.verification:
-        command = by_operator(Exec(argv[0], tuple(argv[1:])), "verification")
-        result = cage.run(command, cancel=session.interrupt, keep=KEEP)
-        output = redactor().text(result.text("stdout") + result.text("stderr"))
-        shown, _ = bounded(output, PER_COMMAND)
-        texts.append(f"$ {' '.join(argv)}\n{standing(result)}\n{shown}")
-        entry: dict[str, Any] = {
-            "argv": list(argv),
-            "status": result.status,
-            "signal": result.signal,
-            "timed_out": result.timed_out,
-            "duration_ms": result.duration_ms,
-            "output_sha256": sha256(output.encode()),
-            "output_size": result.stdout_bytes + result.stderr_bytes,
-        }
-        if output:
-            kept = keep_output(session, output, f"verification {' '.join(argv)}", "evidence")
-            outputs += kept.facts
-            if kept.facts:
-                entry["output"] = kept.facts[0].sha256
-        commands.append(entry)
-        if not result.ok:
-            reason = f"`{' '.join(argv)}`: {standing(result)}"
-            cut_short = stopped(session, result)
-            break
+    with previewed(session, action) as show:
+        for argv in session.state.verification:
+            command = by_operator(Exec(argv[0], tuple(argv[1:])), "verification")
+            show("stdout", f"$ {' '.join(argv)}\n".encode("utf-8", "replace"))
+            result = run_seen(session, cage, command, show)
+            output = redactor().text(result.text("stdout") + result.text("stderr"))
+            texts.append(
+                f"$ {' '.join(argv)}\n{standing(result)}\n{bounded(output, PER_COMMAND)[0]}"
+            )
+            kept = _keep(session, argv, output)
+            outputs += kept
+            commands.append(_entry(argv, result, output, kept))
+            if not result.ok:
+                reason = f"`{' '.join(argv)}`: {standing(result)}"
+                cut_short = stopped(session, result)
+                break
     return Evidence(commands, "\n".join(texts), reason, outputs, cut_short)
+
+
+def _keep(session: Session, argv: Sequence[str], output: str) -> list[ArtifactFact]:
+    if not output:
+        return []
+    return keep_output(session, output, f"verification {' '.join(argv)}", "evidence").facts
+
+
+def _entry(
+    argv: Sequence[str], result: Result, output: str, kept: Sequence[ArtifactFact]
+) -> dict[str, Any]:
+    """What one command did, for the record."""
+    entry: dict[str, Any] = {
+        "argv": list(argv),
+        "status": result.status,
+        "signal": result.signal,
+        "timed_out": result.timed_out,
+        "duration_ms": result.duration_ms,
+        "output_sha256": sha256(output.encode()),
+        "output_size": result.stdout_bytes + result.stderr_bytes,
+    }
+    if kept:
+        entry["output"] = kept[0].sha256
+    return entry
 
 
 def _look_after(session: Session, pending: Pending, tree: str) -> Aftermath:

@@ -290,10 +290,6 @@ KINDS: dict[str, type[Action]] = {
 }
 
 
-NOT_YET = frozenset({"start_job", "job_output", "stop_job"})
-"""Kinds with a schema whose execution is not built yet; the gate denies them, saying so."""
-
-
 class InvalidAction(ValueError):
     """A proposal that does not fit the schema. The text names field and fault, for the model."""
 

@@ -35,9 +35,6 @@ def intake(case: Case) -> Finding:
     except (actions.InvalidAction, hosts.InvalidRequest) as error:
         return _refused("schema", str(error))
     case.subject = action
-    kind = str(getattr(action, "kind", ""))
-    if kind in actions.NOT_YET:
-        return _refused("not built yet", f"{kind} is not built yet")
     return NOTHING
 
 

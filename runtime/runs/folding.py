@@ -327,4 +327,5 @@ _RULES: dict[str, Callable[[Projections, EventRow], None]] = {
     "grant.revoked": _revoked,
     "policy.decided": _decided,
     "action.completed": _completed,
+    "job.ended": _completed,
 }

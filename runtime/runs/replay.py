@@ -39,6 +39,7 @@ NEEDED: Mapping[str, Collection[str]] = {
     "approval.denied": {"comment"},
     "action.completed": {"artifacts"},
     "finish.refused": {"artifacts"},
+    "job.ended": {"artifacts"},
 }
 """Fields that projections hold, and that may lie in artifacts."""
 TIMES = {"at": "created_at"}

@@ -65,6 +65,8 @@ def test_a_submodule_that_git_refuses_is_a_refusal_of_the_step(cast):
     workspace(cast.alice, verify=("true",))
     evil = '[submodule "x"]\n\tpath = x\n\turl = --upload-pack=touch\n'
     told = play(cast.alice, [write(".gitmodules", evil), VERIFY, FINISH])
+    answer(told, cast.bob)
+    told.work()
     assert "gitmodules" in seen(told)[1]
     assert told.last("finish.refused")["debt"]
 

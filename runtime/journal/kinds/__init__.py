@@ -27,6 +27,8 @@ from .delivery_completed import DeliveryCompleted
 from .finish_refused import FinishRefused
 from .grant_created import GrantCreated
 from .grant_revoked import GrantRevoked
+from .job_ended import JobEnded
+from .job_started import JobStarted
 from .link_made import LinkMade
 from .message_completed import MessageCompleted
 from .message_cut import MessageCut
@@ -83,6 +85,8 @@ __all__ = [
     "FinishRefused",
     "GrantCreated",
     "GrantRevoked",
+    "JobEnded",
+    "JobStarted",
     "LinkMade",
     "MessageCompleted",
     "MessageCut",

@@ -69,7 +69,7 @@ def _completed(facts: Facts) -> View:
         diffs.render(diff) if diff else html.EMPTY,
         facts.block("diff", "Diff") if facts.stored("diff") else html.EMPTY,
         html.EMPTY if diff and ok else facts.block("observation", "Output"),
-        _artifacts(facts),
+        artifact_links(facts),
     ]
     icon, tone = ("check", "allow") if ok else ("cross", "deny")
     return View(title, icon, tone, "plain", html.join(blocks))
@@ -104,7 +104,8 @@ def _int(table: dict[str, Any], name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _artifacts(facts: Facts) -> SafeString:
+def artifact_links(facts: Facts) -> SafeString:
+    """Links to what an event keeps as artifacts."""
     links = []
     for item in facts.items("artifacts"):
         if not isinstance(item, dict) or not html.is_digest(item.get("sha256")):

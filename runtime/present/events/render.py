@@ -15,7 +15,7 @@ from runtime.journal.rows import EventRow
 from runtime.present import html, text, units
 from runtime.present.icons import icon
 
-from . import action, approval, message, policy, proof, run, system, task
+from . import action, approval, job, message, policy, proof, run, system, task
 from .view import Facts, Head, Renderer, View
 
 RENDERERS: dict[str, Renderer] = {
@@ -23,6 +23,7 @@ RENDERERS: dict[str, Renderer] = {
     **task.RENDERERS,
     **message.RENDERERS,
     **action.RENDERERS,
+    **job.RENDERERS,
     **policy.RENDERERS,
     **approval.RENDERERS,
     **proof.RENDERERS,
