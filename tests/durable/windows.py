@@ -91,7 +91,6 @@ WINDOWS = [
         (
             KILLS,
             "store::test_C2_an_orphan_is_collected_after_a_day_and_not_before",
-            "durable::test_a_preview_goes_whose_message_is_on_the_record",
         ),
     ),
     Window(
