@@ -21,6 +21,8 @@ FIRST_ROWS = 200
 """Rows that a new feed begins with."""
 
 ENDS = ("message.completed", "message.cut")
+OUTPUT_ENDS = ("action.completed", "action.outcome_unknown", "finish.refused", "job.ended")
+"""What ends the preview of an output, which the action's id names."""
 
 Dress = Callable[[EventRow], str]
 
@@ -87,9 +89,19 @@ def _events(run: str, place: Place, head: tuple[int, str], dress: Dress) -> News
         return News(False, place.head, state)
     rows = read.last(run, FIRST_ROWS) if place.head is None else read.read(run, place.head)
     at = rows[-1].seq if rows else (place.head or 0)
-    ended = tuple(str(row.payload.get("message")) for row in rows if row.type in ENDS)
+    ended = tuple(filter(None, map(_ended, rows)))
     dressed = tuple(Dressed(row.seq, dress(row)) for row in rows)
     return News(False, at, state, dressed, ended, more=at < seq)
+
+
+def _ended(row: EventRow) -> str | None:
+    """The message, or the action whose output, is over with this row: its parts are no more read.
+    A job goes on after the action that started it."""
+    if row.type in ENDS:
+        return str(row.payload.get("message"))
+    if row.type in OUTPUT_ENDS and row.payload.get("kind") != "start_job":
+        return str(row.payload.get("action"))
+    return None
 
 
 def _speech(run: str, place: Place, news: News, last: Mapping[str, int]) -> News:

@@ -135,6 +135,13 @@
     return [...list.querySelectorAll("li.speaking")].find((li) => li.dataset.message === message);
   }
 
+  // What a row ends: a message, or what a command or a background job printed, named by its action.
+  function spoken(row) {
+    if (row.type === "message.completed" || row.type === "message.cut") return row.message;
+    const over = /^(action\.(completed|outcome_unknown)|finish\.refused|job\.ended)$/.test(row.type);
+    return over && row.kind !== "start_job" ? row.action : null;
+  }
+
   function takeRows(rows) {
     let text = null;
     let html = "";
@@ -148,9 +155,10 @@
       count += 1;
       html += row.html;
       text = news(row) || text;
-      if (row.type === "message.completed" || row.type === "message.cut") {
-        delete parts[row.message];
-        if (list) speaking(row.message)?.remove();
+      const ended = spoken(row);
+      if (ended) {
+        delete parts[ended];
+        if (list) speaking(ended)?.remove();
       }
       if (HEADER.test(row.type)) refresh("run-state");
       if (CARD.test(row.type)) refresh("run-card");
@@ -199,7 +207,7 @@
       let line = speaking(message);
       if (!line) {
         line = document.createElement("li");
-        line.className = "event speaking";
+        line.className = message.includes(".") ? "event speaking output" : "event speaking";
         line.dataset.message = message;
         line.append("");
         list.append(line);
