@@ -183,10 +183,13 @@ def _status(call: Any) -> int:
         output.text(hints.typed("No runs yet. `demo` makes one."))
         return 0
     output.table(
-        [row["run"], row["state"], row["reason"], f"{len(row['approvals'])} open questions"]
-        for row in rows
+        [row["run"], row["state"], row["reason"], _open(len(row["approvals"]))] for row in rows
     )
     return 0
+
+
+def _open(count: int) -> str:
+    return f"{count} open question" + ("" if count == 1 else "s")
 
 
 def _watch(call: Any) -> int:

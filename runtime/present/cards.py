@@ -125,7 +125,7 @@ def brief(card: Mapping[str, Any]) -> SafeString:
     if "network" in given:
         said.append(f"network: {_plain('network', given['network'])}")
     if given.get("where"):
-        said.append(f"runs {given['where']}")
+        said.append(f"executed {given['where']}")
     if given.get("writes"):
         said.append(f"may write below {given['writes']}")
     return text.short("; ".join(said), 300)

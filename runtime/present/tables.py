@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from runtime.core import ids
 from runtime.models import Artifact, PolicyDecision, Trace
 
 from . import badges, html, text, units
@@ -50,6 +54,13 @@ def _ended(row: Trace) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names}
 
 
+def _rule(row: PolicyDecision) -> SafeString:
+    """What decided: a rule by its name, a person's answer by its card."""
+    if row.source == "person" and ids.is_id(row.rule):
+        return format_html('<a href="/approvals/{}/">an approval</a>', row.rule)
+    return html.code(row.rule, 80) if row.rule else html.EMPTY
+
+
 def decisions(rows: Iterable[PolicyDecision]) -> list[dict[str, Any]]:
     """Verdicts of the gate, in order."""
     return [
@@ -57,7 +68,7 @@ def decisions(rows: Iterable[PolicyDecision]) -> list[dict[str, Any]]:
             "seq": row.seq,
             "kind": html.code(row.kind),
             "badge": badges.decision(row.decision),
-            "rule": html.code(row.rule, 80) if row.rule else html.EMPTY,
+            "rule": _rule(row),
             "source": text.visible(row.source),
             "at": units.clock(row.at),
         }

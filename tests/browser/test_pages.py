@@ -183,6 +183,15 @@ def test_nothing_sticks_to_a_button(site: Site, name: str) -> None:
         assert site.page.evaluate(TOUCHING) == [], width
 
 
+def test_nothing_sticks_to_a_button_before_the_sign_in(chromium: Browser, server: Server) -> None:
+    page = chromium.new_context().new_page()
+    for address in ("/login/", "/login/?link=spent"):
+        page.goto(f"{server.url}{address}")
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        assert page.evaluate(TOUCHING) == [], address
+    page.context.close()
+
+
 @pytest.mark.parametrize("name", ["asked", "run"])
 def test_a_reviewer_sees_action_reason_reach_and_buttons_without_scrolling(
     site: Site, name: str

@@ -73,7 +73,7 @@ def test_the_tabs_show_what_happened(alice: User, place: Workspace) -> None:
     assert "Verification passed" in evidence and "python3 -m pytest -q" in evidence
     assert "2 passed in 0.01s" in evidence and "Show all of it" in evidence
     assert "Finish refused" in evidence and "wants to" not in evidence
-    assert "No artifact yet" in client.get(f"/runs/{story.run.pk}/?tab=artifacts").text
+    assert "No artifact." in client.get(f"/runs/{story.run.pk}/?tab=artifacts").text
 
 
 def test_a_tab_alone_is_a_fragment(alice: User, place: Workspace) -> None:
