@@ -21,7 +21,7 @@ def _doctor(call: Any) -> int:
 
     rows = [
         row._replace(detail=hints.typed(row.detail), remedy=hints.typed(row.remedy))
-        for row in doctor.table()
+        for row in doctor.table(ask_models=True)
     ]
     bad = [row for row in rows if row.required and not row.ok]
     if call.json:

@@ -16,6 +16,7 @@ from runtime.providers.base import (
     ProviderError,
     Usage,
 )
+from runtime.providers.checking import check
 from runtime.providers.registry import Status, configured, describe, load, warm
 from runtime.providers.schema import schema_for_prompt
 from runtime.providers.script import check_script
@@ -31,6 +32,7 @@ __all__ = [
     "ProviderError",
     "Status",
     "Usage",
+    "check",
     "check_script",
     "configured",
     "describe",

@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from runtime.providers import answers
 from runtime.providers.base import (
@@ -28,6 +28,7 @@ CLOSE_SECONDS = 0.3
 """How long a connection may take to close before the call returns without waiting for it."""
 MAX_MODEL_NAME = 200
 Ending = Literal["stop", "length", "refusal"]
+Found = TypeVar("Found")
 
 
 class CallerFailed(Exception):
@@ -92,7 +93,7 @@ class Heard:
     model: str = ""
 
 
-def run(call: Call, ask: Callable[[Call], Awaitable[Answer]], cancel: threading.Event) -> Answer:
+def run(call: Call, ask: Callable[[Call], Awaitable[Found]], cancel: threading.Event) -> Found:
     """Make the call in its own event loop. Raises `ProviderError`, or what `on_text` raises."""
     if cancel.is_set():
         raise cancelled("")
@@ -109,8 +110,8 @@ def run(call: Call, ask: Callable[[Call], Awaitable[Answer]], cancel: threading.
 
 
 async def _watched(
-    call: Call, ask: Callable[[Call], Awaitable[Answer]], cancel: threading.Event
-) -> Answer:
+    call: Call, ask: Callable[[Call], Awaitable[Found]], cancel: threading.Event
+) -> Found:
     """The call, until it ends, its time is up, or the caller cancels."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + call.timeout

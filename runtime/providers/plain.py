@@ -15,7 +15,7 @@ import orjson
 
 from runtime.providers import wire, wording
 from runtime.providers.base import Answer, Kind, Prompt, ProviderError, too_large
-from runtime.providers.calling import Call, CallerFailed, Heard, conclude
+from runtime.providers.calling import Call, Heard, conclude
 from runtime.providers.vendors import Endpoint
 
 Framing = Literal["sse", "lines"]
@@ -72,7 +72,7 @@ async def ask(dialect: Dialect, endpoint: Endpoint, call: Call, *, tools: bool) 
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         if state.fault == "size":
             raise too_large(call.max_bytes, call.text) from None
-        kind = state.fault or _kind(error)
+        kind = wire.kind_of(error, state)
         raise wording.failure(kind, endpoint.vendor, partial=call.text) from None
 
 
@@ -149,16 +149,3 @@ def _failure(
         lasting=fault.lasting,
         partial=call.text,
     )
-
-
-def _kind(error: Exception) -> Kind:
-    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
-        return "unreachable"
-    if isinstance(error, httpx2.TimeoutException):
-        return "timeout"
-    if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError):
-        return "cut"
-    return "malformed"
-
-
-__all__ = ["BadEvent", "CallerFailed", "Dialect", "Fault", "Request", "ask"]

@@ -50,7 +50,7 @@ def load(spec: str, *, script: bytes | None = None, env: Mapping[str, str]) -> P
                 field="provider",
             )
         return ScriptedProvider(spec, script)
-    return _load(scheme, name, spec, _completed(env))
+    return _load(scheme, name, spec, completed(env))
 
 
 def _load(scheme: str, name: str, spec: str, settings: Mapping[str, str]) -> Provider:
@@ -71,10 +71,11 @@ def _load(scheme: str, name: str, spec: str, settings: Mapping[str, str]) -> Pro
     raise _unknown(f"There is no provider {scheme[:100]!r}.")
 
 
-def _completed(env: Mapping[str, str]) -> Mapping[str, str]:
-    from runtime.providers.keys import completed
+def completed(env: Mapping[str, str]) -> Mapping[str, str]:
+    """The settings with the keys of the file. Raises `BadInput` for one that cannot be used."""
+    from runtime.providers import keys
 
-    return completed(env)
+    return keys.completed(env)
 
 
 def _unknown(what: str) -> BadInput:
@@ -109,13 +110,17 @@ def describe(env: Mapping[str, str]) -> list[Status]:
                 f"No provider is set: set {SETTING}, for example to openai:MODEL.",
             )
         ]
+    return [settled(spec, env)]
+
+
+def settled(spec: str, env: Mapping[str, str]) -> Status:
+    """Whether the settings of a specification are complete; nothing is connected."""
     if spec.startswith("scripted:"):
-        return [Status(spec, True, "A script, read when a run is submitted.")]
+        return Status(spec, True, "A script, read when a run is submitted.")
     try:
-        found = load(spec, env=env)
+        return Status(spec, True, where(load(spec, env=env)))
     except M31AError as error:
-        return [Status(spec, False, str(error))]
-    return [Status(spec, True, where(found))]
+        return Status(spec, False, str(error))
 
 
 def where(provider: Provider) -> str:

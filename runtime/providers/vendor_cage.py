@@ -34,6 +34,18 @@ class Tool:
     folders: tuple[str, ...] = ()
     network: bool = True
 
+    def version(self, timeout: float) -> str:
+        """What it says of itself when it is started confined. Raises `M31AError`."""
+        result = run(self, ["--version"], timeout=timeout, keep=4096, cancel=threading.Event())
+        said = " ".join(result.text().split())[:80]
+        if not result.ok:
+            raise Unavailable(
+                f"{self.program} does not start in the cage: "
+                f"{result.failure or result.text('stderr').strip()[:200] or 'no word'}.",
+                remedy="Name the folders that it needs in M31A_AGY_FOLDERS.",
+            )
+        return f"{self.program} {said}".strip()
+
 
 def run(
     tool: Tool,

@@ -95,7 +95,7 @@ def read(vendor: Vendor, model: str, env: Mapping[str, str]) -> Endpoint:
             remedy=f"Give the name that the server lists, as {vendor.scheme}:MODEL.",
             field="provider",
         )
-    if vendor.scheme == "openrouter" and "/" not in model.strip("/"):
+    if model and vendor.scheme == "openrouter" and "/" not in model.strip("/"):
         raise BadInput(
             f"openrouter:{model} lacks the name of its maker.",
             remedy="Write openrouter:MAKER/MODEL, as the list of models does.",

@@ -10,6 +10,8 @@ from typing import Literal
 
 import httpx2
 
+from runtime.providers.base import Kind
+
 CONNECT_SECONDS = 10.0
 
 
@@ -87,3 +89,16 @@ def client(wire: Wire, timeout: float) -> httpx2.AsyncClient:
         follow_redirects=False,
         trust_env=False,
     )
+
+
+def kind_of(error: Exception, wire: Wire) -> Kind:
+    """What kind of failure an error of the client amounts to."""
+    if wire.fault is not None:
+        return wire.fault
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
+        return "unreachable"
+    if isinstance(error, httpx2.TimeoutException):
+        return "timeout"
+    if isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError):
+        return "cut"
+    return "malformed"

@@ -46,8 +46,11 @@ class Row(NamedTuple):
         return "OK" if self.ok else "FAULT" if self.required else "WARN"
 
 
-def table() -> list[Row]:
-    """All rows, in the order in which a person would mend them."""
+def table(*, ask_models: bool = False) -> list[Row]:
+    """All rows, in the order in which a person would mend them.
+
+    `ask_models`: model servers are asked as well, which costs nothing but some seconds.
+    """
     checks: list[Callable[[], Row]] = [
         _python,
         _kernel,
@@ -59,7 +62,7 @@ def table() -> list[Row]:
         _hint,
         _workers,
     ]
-    return [*(check() for check in checks), *_providers()]
+    return [*(check() for check in checks), *_providers(ask_models)]
 
 
 def _python() -> Row:
@@ -263,14 +266,15 @@ _MODEL = (
 )
 
 
-def _providers() -> list[Row]:
+def _providers(ask: bool) -> list[Row]:
     """Not required: a run may name its own, and a script needs none."""
+    found = providers.check(os.environ) if ask else providers.describe(os.environ)
     return [
         Row(
             f"provider {status.spec}".strip(),
             status.ready,
             status.detail,
-            "" if status.ready else _MODEL,
+            "" if status.ready else status.remedy or _MODEL,
         )
-        for status in providers.describe(os.environ)
+        for status in found
     ]

@@ -96,11 +96,9 @@ def _read_request(connection: socket.socket) -> bytes:
             raise ConnectionResetError
         data += part
     head, _, body = data.partition(b"\r\n\r\n")
-    length = next(
-        int(line.split(b":")[1])
-        for line in head.split(b"\r\n")
-        if line.lower().startswith(b"content-length:")
-    )
+    lines = head.lower().split(b"\r\n")
+    lengths = [int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:")]
+    length = lengths[0] if lengths else 0
     while len(body) < length:
         body += connection.recv(65536)
     return head + b"\r\n\r\n" + body
