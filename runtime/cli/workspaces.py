@@ -24,6 +24,7 @@ def add(commands: Any) -> None:
     new.add_argument("--allow-only", action="append", default=[], metavar="PROGRAM")
     new.add_argument("--env", action="append", default=[], metavar="DIR")
     new.add_argument("--retention", default="redacted")
+    new.add_argument("--sandbox", default="", metavar="landlock|none")
     new.set_defaults(call=_add)
     which.add_parser("list", help="all of them").set_defaults(call=_list)
 
@@ -39,6 +40,7 @@ def _add(call: Any) -> int:
         allow_only=options.allow_only,
         env=options.env,
         retention=options.retention,
+        sandbox=options.sandbox,
     )
     for warning in advice(workspace.root, workspace.is_git, workspace.verify):
         output.note(f"Warning: {warning}")
@@ -70,4 +72,5 @@ def _document(workspace: Workspace) -> dict[str, Any]:
         "environments": workspace.environments,
         "remotes": workspace.remotes,
         "retention": workspace.retention,
+        "sandbox": workspace.sandbox,
     }

@@ -10,7 +10,8 @@ class Workspace(models.Model):
 
     `verify` is a list of argument vectors; `remotes` maps a name to a URL recorded at
     registration; `environments` lists directories mounted read-only; `limits` maps a
-    limit's name to a number in its base unit (bytes, count, seconds).
+    limit's name to a number in its base unit (bytes, count, seconds); `sandbox` names the
+    weaker backend that was accepted for it in writing: landlock, none, or nothing.
     """
 
     class Retention(models.TextChoices):
@@ -29,5 +30,6 @@ class Workspace(models.Model):
     retention = models.CharField(
         max_length=8, choices=Retention.choices, default=Retention.REDACTED
     )
+    sandbox = models.CharField(max_length=16, default="")
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150)

@@ -27,6 +27,7 @@ def register_workspace(
     allow_only: Sequence[str] = (),
     env: Sequence[str] = (),
     retention: str = "redacted",
+    sandbox: str = "",
 ) -> Workspace:
     """Register a directory. Raises `BadInput` naming the field; nothing is registered then."""
     if not rights.has(by, "manage_workspaces"):
@@ -43,6 +44,7 @@ def register_workspace(
         allow_only=list(allow_only),
         env=list(env),
         retention=retention,
+        sandbox=sandbox,
     )
     _check_apart(values)
     with open_system() as book:
@@ -59,6 +61,7 @@ def register_workspace(
             environments=workspace.environments,
             remotes=workspace.remotes,
             retention=workspace.retention,
+            sandbox=workspace.sandbox or None,
         )
         book.append(event, actor=f"user:{by.get_username()}")
     return workspace

@@ -2,16 +2,17 @@
 
 from runtime.sandbox.accounts import pick_uid, uid_range
 from runtime.sandbox.cage import Cage
-from runtime.sandbox.choice import check, require
+from runtime.sandbox.choice import ACCEPTABLE, check, findings, pinned, places, require
 from runtime.sandbox.client import end_leftovers
 from runtime.sandbox.etc import base_etc
 from runtime.sandbox.host import run_host
 from runtime.sandbox.oneshot import OneShot, run_one
+from runtime.sandbox.prepared import placed
 from runtime.sandbox.spec import CageSpec, Finding, HostResult, Limits, Mount, Result
 from runtime.sandbox.toolchains import Toolchain, find_toolchains
 
 __all__ = [
-    "Cage", "CageSpec", "Finding", "HostResult", "Limits", "Mount", "OneShot", "Result",
-    "Toolchain", "base_etc", "check", "end_leftovers", "find_toolchains", "pick_uid", "require",
-    "run_host", "run_one", "uid_range",
+    "ACCEPTABLE", "Cage", "CageSpec", "Finding", "HostResult", "Limits", "Mount", "OneShot",
+    "Result", "Toolchain", "base_etc", "check", "end_leftovers", "find_toolchains", "findings",
+    "pick_uid", "pinned", "placed", "places", "require", "run_host", "run_one", "uid_range",
 ]  # fmt: skip

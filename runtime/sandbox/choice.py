@@ -4,10 +4,12 @@ than was asked for, unless somebody has accepted that in writing."""
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from runtime.core.errors import BadInput, Unavailable
 from runtime.sandbox import backends, direct, selftest
 from runtime.sandbox.layout import Cover
+from runtime.sandbox.prepared import Places
 from runtime.sandbox.spec import CageSpec, Finding
 
 ORDER = (backends.BUBBLEWRAP, backends.LANDLOCK)
@@ -42,13 +44,20 @@ def check(*, fresh: bool = False) -> Finding:
         pin = pinned()
     except BadInput as error:
         return Finding(False, backends.NONE, error.message, error.remedy, {})
-    findings = []
+    found = []
     for name in (pin,) if pin else ORDER:
         finding = selftest.check(name, fresh=fresh)
         if finding.ok:
             return finding
-        findings.append(finding)
-    return findings[0]
+        found.append(finding)
+    first, *others = found
+    said = "".join(f" Nor is there another way: {other.detail}" for other in others)
+    return replace(first, detail=first.detail + said)
+
+
+def findings() -> dict[str, Finding]:
+    """Every backend of this system by name, tested."""
+    return {name: selftest.check(name) for name in ORDER}
 
 
 def require() -> None:
@@ -75,6 +84,17 @@ def backend_for(spec: CageSpec, covers: tuple[Cover, ...]) -> str:
     if finding.backend != backends.BUBBLEWRAP and pin is None:
         _refuse_less(spec, covers, finding)
     return finding.backend
+
+
+def places(spec: CageSpec) -> Places:
+    """Where commands of this spec find what it mounts; nothing where that is where it says.
+
+    Costs nothing unless a weaker backend was accepted. Raises as `backend_for`.
+    """
+    strict = not spec.accepts and pinned() is None
+    if strict or backend_for(spec, ()) == backends.BUBBLEWRAP:
+        return ()
+    return direct.places_of(spec)
 
 
 def _refuse_less(spec: CageSpec, covers: tuple[Cover, ...], finding: Finding) -> None:

@@ -11,7 +11,7 @@ import tempfile
 
 from runtime.core.errors import Unavailable
 from runtime.sandbox import etc, landlock, layout
-from runtime.sandbox.prepared import Facts, Prepared
+from runtime.sandbox.prepared import Facts, Places, Prepared
 from runtime.sandbox.spec import CageSpec, Mount
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -25,7 +25,7 @@ def prepare(spec: CageSpec, filter_text: bytes, facts: Facts, *, walls: bool) ->
     """
     layout.check_sources(spec)
     private = _private(spec)
-    places = _places(spec)
+    places = places_of(spec)
     root = dict(places)[spec.root]
     sources = [(mount.source, mount.writable) for mount in spec.mounts] + [(private, True)]
     prepared = Prepared(
@@ -73,8 +73,8 @@ def _stays(mount: Mount) -> bool:
     return os.path.realpath(mount.target) == os.path.realpath(mount.source)
 
 
-def _places(spec: CageSpec) -> tuple[tuple[str, str], ...]:
-    """The innermost first, since the first that fits counts."""
+def places_of(spec: CageSpec) -> Places:
+    """Where the spec's places really are, the innermost first, since the first that fits counts."""
     rows = [(m.target, m.target if _stays(m) else m.source) for m in spec.mounts]
     return tuple(sorted(rows, key=lambda row: -len(row[0])))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Facts = dict[str, str | int | bool]
+Places = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +27,18 @@ class Prepared:
     bwrap: bytes = b""
     arguments: Mapping[str, bytes] = field(default_factory=dict)
     direct: dict[str, Any] | None = None
-    places: tuple[tuple[str, str], ...] = ()
+    places: Places = ()
     env: Mapping[str, str] = field(default_factory=dict)
     private: str = ""
 
     def place(self, target: str) -> str:
         """Where commands find what the spec puts at `target`."""
-        for place, path in self.places:
-            if target == place or target.startswith(place.rstrip("/") + "/"):
-                return posixpath.normpath(posixpath.join(path, posixpath.relpath(target, place)))
-        return target
+        return placed(self.places, target)
+
+
+def placed(places: Places, target: str) -> str:
+    """Where `target` is found: below the first place that it lies in, else where it says."""
+    for place, path in places:
+        if target == place or target.startswith(place.rstrip("/") + "/"):
+            return posixpath.normpath(posixpath.join(path, posixpath.relpath(target, place)))
+    return target

@@ -12,7 +12,7 @@ from dataclasses import replace
 from runtime.core.commands import Shell
 from runtime.core.errors import M31AError
 from runtime.policy.authorised import by_runtime
-from runtime.sandbox import accounts, backends, bubblewrap, diagnosis
+from runtime.sandbox import accounts, backends, bubblewrap, diagnosis, landlock
 from runtime.sandbox.cell import Cell
 from runtime.sandbox.spec import AGENT_ID, CageSpec, Finding, Limits, Mount, Result
 
@@ -52,7 +52,7 @@ def check(backend: str, *, fresh: bool = False) -> Finding:
 def _key(backend: str) -> str:
     """Changes when another program, or another version of it, would be used."""
     if backend != backends.BUBBLEWRAP:
-        return str(os.getpid())
+        return f"{os.getpid()} {landlock.version()}"
     try:
         bwrap = bubblewrap.find()
         return f"{os.getpid()} {bwrap.path} {os.stat(bwrap.path).st_mtime_ns} {bwrap.version}"

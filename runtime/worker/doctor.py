@@ -62,7 +62,7 @@ def table(*, ask_models: bool = False) -> list[Row]:
         _hint,
         _workers,
     ]
-    return [*(check() for check in checks), *_providers(ask_models)]
+    return [*(check() for check in checks), *_backends(), *_providers(ask_models)]
 
 
 def _python() -> Row:
@@ -102,8 +102,29 @@ def _read(path: str) -> str:
 
 
 def _sandbox() -> Row:
+    """What confines commands here. A weaker backend that nobody has accepted confines no run."""
     found = sandbox.check()
-    return Row("sandbox", found.ok, found.detail, found.remedy, True)
+    if found.ok and found.backend != "bubblewrap" and sandbox.pinned() is None:
+        stronger = sandbox.findings()["bubblewrap"]
+        return Row(
+            "sandbox",
+            False,
+            f"{stronger.detail} Only {found.backend} works here; runs need what it cannot give.",
+            f"{stronger.remedy} Or accept it: M31A_SANDBOX={found.backend}, or for one workspace"
+            f" m31a workspace add NAME PATH --sandbox {found.backend}.",
+            True,
+        )
+    layers = str(found.facts.get("layers", ""))
+    detail = f"{found.detail} Layers: {layers}." if found.ok else found.detail
+    return Row("sandbox", found.ok, detail, found.remedy, True)
+
+
+def _backends() -> list[Row]:
+    """Each way to confine, whether it is used or not."""
+    return [
+        Row(f"sandbox {name}", found.ok, found.detail, found.remedy)
+        for name, found in sandbox.findings().items()
+    ]
 
 
 def _folder() -> Row:

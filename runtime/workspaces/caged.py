@@ -7,6 +7,8 @@ to git, and the tree would keep the old content.
 
 from __future__ import annotations
 
+import shlex
+
 from runtime.core.commands import Exec
 from runtime.core.errors import Refused, Unavailable
 from runtime.policy.authorised import by_runtime
@@ -59,6 +61,8 @@ git update-index -q --refresh || true
 def script(cage: Cage, text: str, *, stdout_to: int | None = None, **values: str) -> Result:
     """Run one of the scripts above. Raises `Refused` with what git said, `Unavailable` where the
     cage itself failed."""
+    for place in (GIT, SCRATCH):  # elsewhere under a backend that mounts nothing
+        text = text.replace(place, shlex.quote(cage.place(place)))
     command = by_runtime(Exec("/bin/sh", ("-c", text)), "git")
     done = cage.run(command, timeout=SECONDS, profile="git", env=values, stdout_to=stdout_to)
     if done.failure:

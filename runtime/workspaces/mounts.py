@@ -28,6 +28,8 @@ class Places(Protocol):
     def environments(self) -> list[str]: ...
     @property
     def limits(self) -> dict[str, int]: ...
+    @property
+    def sandbox(self) -> str: ...
 
 
 def links(workspace: Places) -> dict[str, str]:
@@ -85,6 +87,7 @@ def spec(
         uid=uid,
         limits=limits(workspace.limits),
         label=label,
+        accepts=workspace.sandbox,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from runtime.core.errors import BadInput
 from runtime.policy.programs import DEFAULT_PROGRAMS
+from runtime.sandbox import ACCEPTABLE
 
 from . import detect, lookup, mounts
 
@@ -37,6 +38,7 @@ class Draft:
     remotes: dict[str, str]
     limits: dict[str, int]
     retention: str
+    sandbox: str
 
 
 def prepare(
@@ -49,6 +51,7 @@ def prepare(
     env: Iterable[str] = (),
     retention: str = "redacted",
     limits: dict[str, int] | None = None,
+    sandbox: str = "",
 ) -> dict[str, Any]:
     """The values of the row of `runtime.models.Workspace` but who made it and when.
 
@@ -68,6 +71,12 @@ def prepare(
             remedy=f"Choose one of {', '.join(RETENTIONS)}.",
             field="retention",
         )
+    if sandbox not in ACCEPTABLE:
+        raise BadInput(
+            f"There is no backend {sandbox!r} that a workspace could accept.",
+            remedy="Leave it out, or accept landlock (weaker) or none (no walls at all).",
+            field="sandbox",
+        )
     mounts.limits(limits or {})
     root = _root(path)
     is_git = os.path.lexists(os.path.join(root, ".git"))
@@ -82,6 +91,7 @@ def prepare(
         remotes=found.remotes,
         limits=dict(limits or {}),
         retention=retention,
+        sandbox=sandbox,
     )
     for program in lookup.missing(draft, [argv[0] for argv in draft.verify]):
         raise BadInput(

@@ -12,7 +12,8 @@ import posixpath
 import stat
 
 from runtime.policy.facts import Facts
-from runtime.sandbox import CageSpec
+from runtime.sandbox import CageSpec, placed
+from runtime.sandbox import places as moved
 from runtime.sandbox.environment import SYSTEM_PATH
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -29,8 +30,11 @@ class Sight:
 
     def __init__(self, root: str, spec: CageSpec) -> None:
         self._root = root
+        self._real = placed(moved(spec), root)
         self._path = (*spec.path, *SYSTEM_PATH.split(":"))
         places = {mount.target: mount.source for mount in spec.mounts if mount.only is None}
+        real = dict(moved(spec))  # a backend that mounts nothing shows them where they are
+        places |= {real[target]: source for target, source in places.items() if target in real}
         places |= {path: path for path in _SYSTEM if os.path.lexists(path)}
         self._places = dict(sorted(places.items(), key=lambda row: -len(row[0])))
 
@@ -74,7 +78,7 @@ class Sight:
         return None
 
     def _inside(self, path: str) -> bool:
-        return path == self._root or path.startswith(self._root + "/")
+        return any(path == root or path.startswith(root + "/") for root in (self._root, self._real))
 
     def _resolve(self, path: str) -> tuple[str, os.stat_result | None]:
         """The path after all links, and its stat; None where it does not exist (the rest is then

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Protocol
 
 from runtime.core.errors import BadInput, Refused
-from runtime.sandbox import Cage, CageSpec
+from runtime.sandbox import Cage, CageSpec, placed, places
 
-from . import copying, mounts, push, uncommitted, worktree
+from . import caged, copying, mounts, push, uncommitted, worktree
 from .checkpoints import Checkpoint, Checkpoints
 from .editor import Editor
 from .objects import Change
@@ -147,12 +147,17 @@ class RunSpace:
             self._trees.publish_index()
 
     def _furnish(self) -> None:
-        worktree.point_to_git(self.tree, self.uid)
+        git = placed(places(self.spec()), caged.GIT)
+        worktree.point_to_git(self.tree, self.uid, git)
         self.renew_links()
 
     def renew_links(self) -> None:
         """Put the links to mounted environments in place again: a command may replace them."""
-        worktree.link(self.tree, self.uid, self._linked())
+        linked = self._linked()
+        if linked:
+            real = places(self.spec())
+            linked = {path: placed(real, target) for path, target in linked.items()}
+        worktree.link(self.tree, self.uid, linked)
 
     def refresh_index(self, cage: Cage) -> None:
         """Give the view's index stat data again after a commit: `git status` is faster then."""

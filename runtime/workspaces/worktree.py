@@ -18,7 +18,6 @@ MAX_ENTRIES = 200_000
 _MAX_DEPTH = 200
 _MAX_PATH = 3000
 """Bytes of a path below the worktree; the kernel takes 4096 in all."""
-GIT_POINTER = "gitdir: /m31a/git\n"
 
 
 def fingerprint(root: Path) -> str:
@@ -98,13 +97,14 @@ def _walk(root: Path, *, unreadable_stops: bool) -> Iterator[tuple[tuple[str, ..
         yield where, rows
 
 
-def point_to_git(root: Path, uid: int | None) -> None:
-    """Put the plain `.git` file at the root, whatever was there. The server never reads it."""
+def point_to_git(root: Path, uid: int | None, git: str) -> None:
+    """Put the plain `.git` file at the root, whatever was there: it names `git`, where commands
+    find the view. The server never reads it."""
     with tree.directory(root, ()) as fd:
         tree.remove(fd, ".git")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(".git", flags, 0o600, dir_fd=fd), "w") as file:
-            file.write(GIT_POINTER)
+            file.write(f"gitdir: {git}\n")
             os.fchmod(file.fileno(), 0o644)
             if uid is not None:
                 os.fchown(file.fileno(), uid, uid)

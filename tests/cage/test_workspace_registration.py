@@ -53,6 +53,7 @@ def test_everything_of_a_repository_is_found(site: Site) -> None:
         },
         "limits": {},
         "retention": "redacted",
+        "sandbox": "",
     }
     said = advice(str(site.root), True, values["verify"])
     assert len(said) == 3 and all("@" not in line for line in said)

@@ -33,6 +33,7 @@ class Values:
     is_git: bool = True
     environments: list[str] = field(default_factory=list)
     limits: dict[str, int] = field(default_factory=dict)
+    sandbox: str = ""
 
 
 class Site:

@@ -19,3 +19,5 @@ class WorkspaceRegistered(Payload):
     environments: list[str]
     remotes: dict[str, str]
     retention: str
+    sandbox: str | None = None
+    """The weaker backend that was accepted for it, if any."""
