@@ -24,6 +24,9 @@ from runtime.journal import append
 CONFIG = dict(settings.DATABASES["default"])
 """The product's own configuration; `use` changes the settings, so it is kept from before."""
 
+LEASE: int = settings.M31A.LEASE_SECONDS
+"""Of the product, too: tests shorten theirs."""
+
 
 class Template(Protocol):
     """Something that can be had fresh again and again."""
@@ -171,7 +174,7 @@ class Postgres:
 
 def _config(url: str) -> dict[str, Any]:
     """The product's own configuration of a worker for a database."""
-    return postgres.configuration(url, "worker", 20, settings.M31A.LEASE_SECONDS)
+    return postgres.configuration(url, "worker", 20, LEASE)
 
 
 def _account() -> str:
