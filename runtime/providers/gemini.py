@@ -13,7 +13,7 @@ from runtime.providers.answers import TOOL
 from runtime.providers.base import Prompt
 from runtime.providers.calling import Ending, Heard
 from runtime.providers.plain import BadEvent, Fault, Framing, Request
-from runtime.providers.schema import DESCRIPTION, action_schema
+from runtime.providers.schema import DESCRIPTION, action_schema, union_schema
 from runtime.providers.vendors import Endpoint
 
 _REFUSALS = frozenset(
@@ -46,7 +46,7 @@ class Gemini:
         else:
             body["generationConfig"] = {
                 "responseMimeType": "application/json",
-                "responseJsonSchema": action_schema(),
+                "responseJsonSchema": union_schema(),
             }
         name = quote(endpoint.model.removeprefix("models/"), safe="")
         headers = {"x-goog-api-key": endpoint.key} if endpoint.key else {}

@@ -16,7 +16,7 @@ from pydantic_ai.tools import ToolDefinition
 from runtime.providers import wire
 from runtime.providers.answers import TOOL
 from runtime.providers.direct import Opened
-from runtime.providers.schema import DESCRIPTION, action_schema
+from runtime.providers.schema import DESCRIPTION, action_schema, union_schema
 from runtime.providers.vendors import Endpoint
 
 NO_KEY = "none"
@@ -64,7 +64,7 @@ def _parameters(tools: bool, *, claude: bool) -> ModelRequestParameters:
             output_object=OutputObjectDefinition(
                 name=TOOL,
                 description=DESCRIPTION,
-                json_schema=action_schema(),
+                json_schema=action_schema() if claude else union_schema(),
                 strict=None if claude else False,
             ),
         )

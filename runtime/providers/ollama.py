@@ -11,7 +11,7 @@ from runtime.providers.answers import TOOL
 from runtime.providers.base import Prompt, tokens
 from runtime.providers.calling import Ending, Heard
 from runtime.providers.plain import BadEvent, Fault, Framing, Request
-from runtime.providers.schema import DESCRIPTION, action_schema
+from runtime.providers.schema import DESCRIPTION, action_schema, union_schema
 from runtime.providers.vendors import CONTEXT, Endpoint
 
 _ENDINGS: dict[str, Ending] = {"stop": "stop", "length": "length"}
@@ -42,7 +42,7 @@ class Ollama:
             function = {"name": TOOL, "description": DESCRIPTION, "parameters": action_schema()}
             body["tools"] = [{"type": "function", "function": function}]
         else:
-            body["format"] = action_schema()
+            body["format"] = union_schema()
         headers = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         return Request("/api/chat", body, headers)
 

@@ -46,6 +46,28 @@ def action_schema() -> dict[str, Any]:
 
 
 @cache
+def union_schema() -> dict[str, Any]:
+    """One object for each action, for servers that bind text to a schema: what a kind has not
+    cannot be written. Do not change the value.
+    """
+    definitions = ADAPTER.json_schema()["$defs"]
+    return {"type": "object", "anyOf": [_alone(kind, definitions) for kind in offered()]}
+
+
+def _alone(kind: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    definition = definitions[KINDS[kind].__name__]
+    fields = {
+        name: _plain(field) for name, field in definition["properties"].items() if name != "kind"
+    }
+    return {
+        "type": "object",
+        "properties": {"kind": {"type": "string", "enum": [kind]}, **fields},
+        "required": definition["required"],
+        "additionalProperties": False,
+    }
+
+
+@cache
 def field_names() -> frozenset[str]:
     """Every field that some action has."""
     return frozenset(action_schema()["properties"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runtime.core.actions import KINDS
 from runtime.providers import schema_for_prompt
-from runtime.providers.schema import action_schema, offered
+from runtime.providers.schema import action_schema, offered, union_schema
 
 
 def test_schema_offers_every_kind_that_works_and_no_other() -> None:
@@ -30,3 +30,12 @@ def test_prompt_text_describes_each_kind_once_with_its_fields() -> None:
     assert "path: string, offset?: integer" in read
     assert "Read a text file" in read
     assert "args?: [string]" in schema_for_prompt()
+
+
+def test_schema_for_text_has_one_object_for_each_kind() -> None:
+    found = {one["properties"]["kind"]["enum"][0]: one for one in union_schema()["anyOf"]}
+    assert set(found) == set(offered())
+    for kind, one in found.items():
+        assert set(one["properties"]) == set(KINDS[kind].model_fields)
+        assert "kind" in one["required"]
+        assert one["additionalProperties"] is False
