@@ -29,7 +29,9 @@ class Ground:
     def __init__(self) -> None:
         self.account = ACCOUNT if os.geteuid() == 0 else os.geteuid()
         self.secret = f"canary-{secrets.token_hex(8)}"
-        self.base = os.path.realpath(tempfile.mkdtemp(prefix="m31a-ground-"))
+        # Not below /tmp, which is hidden from root's commands in more than one way.
+        place = "/var/tmp" if os.geteuid() == 0 else None
+        self.base = os.path.realpath(tempfile.mkdtemp(prefix="m31a-ground-", dir=place))
         os.chmod(self.base, 0o755)
         self.host, self.ws = f"{self.base}/host", f"{self.base}/ws"
         self.blob = self._files()

@@ -1,4 +1,4 @@
-"""A server in the middle of its work, for a test that ends it: LABEL MARK."""
+"""A server in the middle of its work, for a test that ends it: LABEL MARK [unbound]."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import sys
 import threading
 
 import cage_making
+import weakening
 
 from runtime.core.commands import Shell
 from runtime.policy.authorised import by_operator
 from runtime.sandbox import Cage
+from runtime.sandbox.cell import Cell
 
 
 def main() -> None:
     label, mark = sys.argv[1:3]
     hall = cage_making.Hall()
-    cage = Cage(hall.spec(label=label))
+    cage: Cell = Cage(hall.spec(label=label))
+    if sys.argv[3:] == ["unbound"]:
+        loose = weakening.words(weakening.without("--die-with-parent"))
+        cage = weakening.Weakened(hall.spec(label=label), loose, ())
     script = f"(setsid sleep {mark} &) ; sleep {mark} & sleep {mark}"
 
     def busy() -> None:
