@@ -93,3 +93,18 @@ def test_loading_a_provider_loads_no_client_library() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30
     )
     assert shown.stdout.strip() == "[]"
+
+
+def test_no_part_of_the_product_loads_a_client_library_before_a_model_is_asked() -> None:
+    program = (
+        "import sys, django; django.setup();"
+        "import m31a_site.console, runtime.cli.main, runtime.agent.driver, runtime.worker.entry;"
+        "import m31a_site.asgi;"
+        "from runtime import providers; providers.describe({'M31A_PROVIDER': 'openai:m'});"
+        "print([name for name in ('openai', 'pydantic_ai', 'httpx2', 'anthropic', 'genai_prices')"
+        " if name in sys.modules])"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=50
+    )
+    assert shown.stdout.strip() == "[]"
