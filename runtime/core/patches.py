@@ -17,6 +17,7 @@ from .patch_names import Header, InvalidPatch, name_of, named, refuse, unquoted
 MAX_PATHS = 90
 """Paths of one patch; the gate looks at no more of them in one decision."""
 MAX_HUNKS = 5000
+MAX_NAME = 4096
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?: .*)?")
 _MODE = re.compile(r"(old mode|new mode|deleted file mode|new file mode) ([0-7]{6})")
 _INDEX = re.compile(r"index [0-9a-f]{4,64}\.\.[0-9a-f]{4,64}(?: ([0-7]{6}))?")
@@ -79,6 +80,8 @@ def _check_paths(files: list[FilePatch]) -> None:
     seen: dict[str, int] = {}
     for item in files:
         for path in item.paths:
+            if len(path) > MAX_NAME:
+                refuse(item.line, f"a name has {len(path)} characters; {MAX_NAME} are possible")
             normal = posixpath.normpath(path)
             if normal in seen:
                 refuse(item.line, f"{path!r} is named a second time; first in line {seen[normal]}")
@@ -88,11 +91,10 @@ def _check_paths(files: list[FilePatch]) -> None:
             f"The patch names {len(seen)} paths; {MAX_PATHS} are possible. Split it."
         )
     for path in seen:
-        above = posixpath.dirname(path)
-        while above not in ("", "/"):
+        names = path.split("/")
+        for above in ("/".join(names[:depth]) for depth in range(1, len(names))):
             if above in seen:
                 refuse(seen[path], f"{path!r} lies below {above!r}, which the patch has as a file")
-            above = posixpath.dirname(above)
 
 
 class _Reader:
