@@ -2,17 +2,23 @@
 
 - bubblewrap: namespaces, a tree of its own, a filter. Holds everything.
 - landlock: where no user namespaces are to be had. Paths are the machine's, other things weaker.
+- seatbelt: macOS, by a profile; supervised without a broker.
 - none: limits and supervision only, for a workspace whose owner says so in writing.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+
 from runtime.core.errors import Unavailable
-from runtime.sandbox import accounts, bubblewrap, direct, landlock, layout, seccomp
+from runtime.sandbox import accounts, bubblewrap, direct, landlock, layout, seatbelt, seccomp
 from runtime.sandbox.prepared import Facts, Prepared
 from runtime.sandbox.spec import CageSpec
 
 BUBBLEWRAP, LANDLOCK, SEATBELT, NONE = "bubblewrap", "landlock", "seatbelt", "none"
+ORDER = (SEATBELT,) if sys.platform == "darwin" else (BUBBLEWRAP, LANDLOCK)
+"""Those of this system, the strongest first."""
 
 NOT_HELD = {
     "F20": "the machine's network interfaces can be seen, though not used",
@@ -33,6 +39,7 @@ LAYERS = {
     " private-tmp no-capabilities no-new-privileges seccomp limits",
     LANDLOCK: "landlock:files,tcp,signals,abstract-sockets no-capabilities no-new-privileges"
     " seccomp:alone keeper limits",
+    SEATBELT: "seatbelt:deny-default limits:files,file-size process-group",
     NONE: "no-capabilities no-new-privileges keeper limits",
 }
 
@@ -44,6 +51,8 @@ def prepare(name: str, spec: CageSpec, covers: tuple[layout.Cover, ...]) -> Prep
         return _bubblewrap(spec, covers)
     if name == LANDLOCK:
         return _landlock(spec)
+    if name == SEATBELT:
+        return _seatbelt(spec, covers)
     if name == NONE:
         facts = _facts(NONE, network="open", seccomp="none", user_namespaces="allowed")
         return direct.prepare(spec, b"", facts | _WITHOUT_NAMESPACES, walls=False)
@@ -94,6 +103,36 @@ def _landlock(spec: CageSpec) -> Prepared:
     facts |= {"landlock_version": version, "not_held": " ".join(not_held(LANDLOCK, spec.uid))}
     filter_text = seccomp.build(alone=True)
     return direct.prepare(spec, filter_text, facts | _WITHOUT_NAMESPACES, walls=True)
+
+
+def _seatbelt(spec: CageSpec, covers: tuple[layout.Cover, ...]) -> Prepared:
+    if not os.access(seatbelt.PROGRAM, os.X_OK):
+        raise Unavailable(
+            f"{seatbelt.PROGRAM} is not there; no command can be confined.",
+            remedy="Run the server on macOS as it is delivered, or on Linux.",
+        )
+    if spec.uid is not None:
+        raise Unavailable(
+            "On macOS commands run as the person that started the server, and that is root.",
+            remedy="Start the server as an ordinary user.",
+        )
+    layout.check_sources(spec)
+    private = direct.make_private(spec)
+    facts = _facts(SEATBELT, network="none", seccomp="none", user_namespaces="none")
+    return Prepared(
+        sources=(),
+        facts=facts
+        | {
+            "not_held": "F20 W23 P10 P12 P21 P22 P30",
+            "memory_limit": "none",
+            "process_limit": "none",
+            "tmpfs_limit": "none",
+        },
+        profiles={name: seatbelt.profile(spec, name, private, covers) for name in layout.PROFILES},
+        places=direct.places_of(spec),
+        env=direct.variables(spec, private),
+        private=private,
+    )
 
 
 _WITHOUT_NAMESPACES: Facts = {"process_limit": "rlimit of the account", "tmpfs_limit": "none"}

@@ -14,7 +14,16 @@ from typing import Self
 from runtime.core.commands import Command, Exec, Shell
 from runtime.core.errors import BadInput, Unavailable
 from runtime.policy.authorised import Authorised
-from runtime.sandbox import backends, command, diagnosis, environment, layout, wire
+from runtime.sandbox import (
+    backends,
+    command,
+    diagnosis,
+    environment,
+    layout,
+    portable,
+    seatbelt,
+    wire,
+)
 from runtime.sandbox.client import Broker
 from runtime.sandbox.prepared import Prepared
 from runtime.sandbox.spec import CageSpec, Result
@@ -70,8 +79,12 @@ class Cell:
             self._closed = True
             if self._link is not None:
                 self._link.close()
-            if self._prepared is not None and self._prepared.private:  # if the broker was killed
-                shutil.rmtree(self._prepared.private, ignore_errors=True)
+            self._clear()
+
+    def _clear(self) -> None:
+        """A broker removes the private directory, unless it was killed or never was."""
+        if self._prepared is not None and self._prepared.private:
+            shutil.rmtree(self._prepared.private, ignore_errors=True)
 
     @property
     def broker_pid(self) -> int | None:
@@ -119,16 +132,20 @@ class Cell:
             "wall": wall,
             "profile": profile,
         }
-        done = command.exchange(
-            link,
-            request,
-            wall=wall,
-            keep=self.spec.limits.output_bytes if keep is None else keep,
-            cancel=cancel,
-            on_output=on_output,
-            stdout_to=stdout_to,
+        following: command.Following = {
+            "wall": wall,
+            "keep": self.spec.limits.output_bytes if keep is None else keep,
+            "cancel": cancel,
+            "on_output": on_output,
+            "stdout_to": stdout_to,
+        }
+        if link is not None:
+            return self._result(subject, command.exchange(link, request, **following))
+        wrapped = seatbelt.argv(
+            prepared.profiles[profile], portable.bounded(argv, self.spec.limits)
         )
-        return self._result(subject, done)
+        place, variables = prepared.place(cwd), environment.placed(values, prepared)
+        return self._result(subject, portable.exchange(wrapped, variables, place, **following))
 
     def _cwd(self, cwd: str) -> str:
         """A directory in the cage: relative to the root and inside it, by name at least. Links are
@@ -155,13 +172,13 @@ class Cell:
     def _prepare(self, backend: str) -> Prepared:
         return backends.prepare(backend, self.spec, self._covers)
 
-    def _start(self, profile: str) -> tuple[Broker, Prepared]:
+    def _start(self, profile: str) -> tuple[Broker | None, Prepared]:
         if profile not in layout.PROFILES:
             raise BadInput(f"There is no profile {profile!r}.", field="profile")
         with self._lock:
             if self._closed:
                 raise Unavailable("This cage is closed.", remedy="Make a new one.")
-            if self._link is None or self._prepared is None:
+            if self._prepared is None or (self._link is None and not self._prepared.profiles):
                 backend = self._prove()
                 if os.geteuid() == 0 and not self.spec.uid:
                     raise Unavailable(
@@ -170,14 +187,18 @@ class Cell:
                         field="uid",
                     )
                 self._prepared = self._prepare(backend)
-                self._link = Broker(
-                    self._prepared,
-                    self.spec.root,
-                    self.spec.limits,
-                    self.spec.uid,
-                    self.spec.gid,
-                    self.spec.label,
-                )
+                self._facts = self._prepared.facts | {"uid": os.geteuid()}
+                if self._prepared.profiles:  # no broker
+                    return None, self._prepared
+                try:
+                    self._link = Broker(
+                        self._prepared, self.spec.root, self.spec.limits, self.spec.uid,
+                        self.spec.gid, self.spec.label,
+                    )  # fmt: skip
+                except BaseException:
+                    self._clear()
+                    self._prepared = None
+                    raise
                 counts = "io-accounting" if self._link.counts_writes else "file-size-only"
                 self._facts = self._prepared.facts | {
                     "uid": self._link.uid,

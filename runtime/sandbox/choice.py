@@ -12,7 +12,6 @@ from runtime.sandbox.layout import Cover
 from runtime.sandbox.prepared import Places
 from runtime.sandbox.spec import CageSpec, Finding
 
-ORDER = (backends.BUBBLEWRAP, backends.LANDLOCK)
 ACCEPTABLE = ("", backends.LANDLOCK, backends.NONE)
 """What a workspace's owner can accept: nothing weaker, Landlock, or no walls at all."""
 
@@ -25,10 +24,10 @@ def pinned() -> str | None:
     name = os.environ.get("M31A_SANDBOX")
     if name is None:
         return backends.BUBBLEWRAP if "M31A_BWRAP" in os.environ else None
-    if name not in ORDER:
+    if name not in backends.ORDER:
         raise BadInput(
             f"M31A_SANDBOX is {name!r}.",
-            remedy=f"Choose one of {', '.join(ORDER)}, or unset it. Running without walls is"
+            remedy=f"Choose one of {', '.join(backends.ORDER)}, or unset it. Running without walls is"
             " decided for one workspace: m31a workspace add NAME PATH --sandbox none.",
             field="M31A_SANDBOX",
         )
@@ -45,7 +44,7 @@ def check(*, fresh: bool = False) -> Finding:
     except BadInput as error:
         return Finding(False, backends.NONE, error.message, error.remedy, {})
     found = []
-    for name in (pin,) if pin else ORDER:
+    for name in (pin,) if pin else backends.ORDER:
         finding = selftest.check(name, fresh=fresh)
         if finding.ok:
             return finding
@@ -57,7 +56,7 @@ def check(*, fresh: bool = False) -> Finding:
 
 def findings() -> dict[str, Finding]:
     """Every backend of this system by name, tested."""
-    return {name: selftest.check(name) for name in ORDER}
+    return {name: selftest.check(name) for name in backends.ORDER}
 
 
 def require() -> None:
@@ -81,7 +80,7 @@ def backend_for(spec: CageSpec, covers: tuple[Cover, ...]) -> str:
     finding = check()
     if not finding.ok:
         raise Unavailable(finding.detail, remedy=finding.remedy)
-    if finding.backend != backends.BUBBLEWRAP and pin is None:
+    if finding.backend == backends.LANDLOCK and pin is None:
         _refuse_less(spec, covers, finding)
     return finding.backend
 
@@ -91,7 +90,7 @@ def places(spec: CageSpec) -> Places:
 
     Costs nothing unless a weaker backend was accepted. Raises as `backend_for`.
     """
-    strict = not spec.accepts and pinned() is None
+    strict = not spec.accepts and pinned() is None and backends.SEATBELT not in backends.ORDER
     if strict or backend_for(spec, ()) == backends.BUBBLEWRAP:
         return ()
     return direct.places_of(spec)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypedDict
 
 from runtime.sandbox import wire
 from runtime.sandbox.client import GRACE_SECONDS, Broker
@@ -19,6 +20,16 @@ _CANCEL_EVERY = 0.03  # seconds between looks at the caller's wish
 _DRAIN_SECONDS = 1.0  # for output after the end: all writers are gone, so it is there or nowhere
 _PATIENCE = 15.0  # seconds beyond the deadline after which the broker itself is given up
 _READ = 1 << 16
+
+
+class Following(TypedDict):
+    """How a command is followed: `Cell.run` says what each means."""
+
+    wall: float
+    keep: int
+    cancel: threading.Event | None
+    on_output: OnOutput | None
+    stdout_to: int | None
 
 
 @dataclass(frozen=True, slots=True)

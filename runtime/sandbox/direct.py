@@ -24,7 +24,7 @@ def prepare(spec: CageSpec, filter_text: bytes, facts: Facts, *, walls: bool) ->
     `walls`: with Landlock. Raises Unavailable for a source that is not there.
     """
     layout.check_sources(spec)
-    private = _private(spec)
+    private = make_private(spec)
     places = places_of(spec)
     root = dict(places)[spec.root]
     sources = [(mount.source, mount.writable) for mount in spec.mounts] + [(private, True)]
@@ -39,7 +39,7 @@ def prepare(spec: CageSpec, filter_text: bytes, facts: Facts, *, walls: bool) ->
             "rules": {name: rules(spec, name, private) for name in layout.PROFILES},
         },
         places=places,
-        env={"HOME": f"{private}/home", "TMPDIR": f"{private}/tmp"} | _git_config(spec),
+        env=variables(spec, private),
         private=private,
     )
     return prepared
@@ -79,16 +79,19 @@ def places_of(spec: CageSpec) -> Places:
     return tuple(sorted(rows, key=lambda row: -len(row[0])))
 
 
-def _git_config(spec: CageSpec) -> dict[str, str]:
-    """Where the server's own /etc has one; the machine's cannot be read, which git takes amiss."""
+def variables(spec: CageSpec, private: str) -> dict[str, str]:
+    """What differs from the usual environment. Git's settings of the machine cannot be read, which
+    it takes amiss: it is told the server's own."""
+    found = {"HOME": f"{private}/home", "TMPDIR": f"{private}/tmp", "GIT_CONFIG_NOSYSTEM": "1"}
     for mount in spec.mounts:
         path = os.path.join(mount.source, "gitconfig")
         if mount.target == "/etc" and os.path.isfile(path):
-            return {"GIT_CONFIG_SYSTEM": path}
-    return {"GIT_CONFIG_NOSYSTEM": "1"}
+            found["GIT_CONFIG_SYSTEM"] = path
+            del found["GIT_CONFIG_NOSYSTEM"]
+    return found
 
 
-def _private(spec: CageSpec) -> str:
+def make_private(spec: CageSpec) -> str:
     """A directory of the run's account with a home and a place for temporary files."""
     folder = os.path.realpath(tempfile.mkdtemp(prefix="m31a-cage-"))
     try:

@@ -17,8 +17,9 @@ class Prepared:
 
     `sources` (path, name under the stage, writable) are what a broker that was started as root
     makes reachable. `arguments` are bubblewrap's by profile, separated by NUL; `direct` are the
-    rules of a backend that mounts nothing. `places` (place in the cage, path that commands find it
-    under) is empty where the two are the same. `env` goes over the usual environment.
+    rules of a backend that mounts nothing; `profiles` are those of one that needs no broker.
+    `places` (place in the cage, path that commands find it under) is empty where the two are the
+    same. `env` goes over the usual environment.
     """
 
     sources: tuple[tuple[bytes, bytes, bool], ...]
@@ -27,6 +28,7 @@ class Prepared:
     bwrap: bytes = b""
     arguments: Mapping[str, bytes] = field(default_factory=dict)
     direct: dict[str, Any] | None = None
+    profiles: Mapping[str, str] = field(default_factory=dict)
     places: Places = ()
     env: Mapping[str, str] = field(default_factory=dict)
     private: str = ""

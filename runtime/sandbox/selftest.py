@@ -100,14 +100,16 @@ def _confine(backend: str, folder: str, uid: int | None) -> Finding:
         label="selftest",
     )
     outside = _Outside(folder)
-    script = _PROBE + outside.attempts() if backend == backends.LANDLOCK else _PROBE
+    script = _PROBE if backend != backends.SEATBELT else "echo probe > written\n"
+    if backend != backends.BUBBLEWRAP:
+        script += outside.attempts()
     with Cell(spec, backend=backend) as cell:
         result = cell.run(by_runtime(Shell(script), "self-test"), timeout=20)
     if result.failure or result.status != 0:
         said = result.failure or f"The probe ended with {result.status}: {result.text('stderr')}"
         return _bad(said, diagnosis.remedy(said), dict(result.attestation))
-    effects = _effects(result.text(), backend)
-    if backend == backends.LANDLOCK:
+    effects = {} if backend == backends.SEATBELT else _effects(result.text(), backend)
+    if backend != backends.BUBBLEWRAP:
         effects |= outside.effects(result.text())
     missing = [what for what, holds in effects.items() if not holds]
     owner = os.stat(os.path.join(tree, "written")).st_uid
@@ -129,6 +131,8 @@ def _words(backend: str, uid: int | None, result: Result) -> str:
     account = f"commands run as account {facts['uid']}"
     if backend == backends.BUBBLEWRAP:
         return f"bubblewrap {facts['bubblewrap_version']} ({facts['bubblewrap_kind']}), {account}."
+    if backend == backends.SEATBELT:
+        return f"Seatbelt, {account}. It does not hold: {facts['not_held']}."
     weaker = "; ".join(
         f"{words} ({probe})" for probe, words in backends.not_held(backend, uid).items()
     )
