@@ -49,7 +49,8 @@ class RawServer:
     def start(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
-        threading.Thread(target=self._serve, daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
 
     @property
     def base(self) -> str:
@@ -60,6 +61,9 @@ class RawServer:
         return f"{self.base}/v1"
 
     def stop(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # closing alone does not end an `accept`
+        self._thread.join(5)
         self._listener.close()
         for connection in self._open:
             with contextlib.suppress(OSError):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.core.errors import BadInput
+from runtime.core.errors import BadInput, Unavailable
 from runtime.providers import Provider, load
+from runtime.sandbox import layout
 from tests.providers.agy_kit import for_task
 from tests.providers.raw_server import ask
 
@@ -58,3 +59,12 @@ def test_home_of_root_is_refused_with_the_remedy(agy: Callable[..., Provider], h
 def test_unknown_command_line_is_refused() -> None:
     with pytest.raises(BadInput, match="cli:agy"):
         load("cli:other", env={})
+
+
+def test_network_that_the_cage_cannot_give_is_refused_and_not_done_without(
+    agy: Callable[..., Provider],
+) -> None:
+    if "network" in layout.PROFILES:
+        pytest.skip("the cage can give it")
+    with pytest.raises(Unavailable, match="network"):
+        ask(agy(M31A_AGY_NETWORK="host"), prompt=for_task("read"))
