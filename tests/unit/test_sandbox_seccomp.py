@@ -8,20 +8,23 @@ import struct
 import pytest
 
 from runtime.core.errors import Unavailable
-from runtime.sandbox import seccomp
+from runtime.sandbox import seccomp, syscalls_alone
 from runtime.sandbox.seccomp import ALLOW, ERRNO, KILL, MACHINES
 
 EPERM, ENOSYS = ERRNO | errno.EPERM, ERRNO | errno.ENOSYS
 BOTH = pytest.mark.parametrize("machine", sorted(MACHINES))
 
 
-def verdict(machine: str, call: str | int, *args: int, audit: int | None = None) -> int:
+def verdict(
+    machine: str, call: str | int, *args: int, audit: int | None = None, alone: bool = False
+) -> int:
     """What the filter returns for one call, with 64-bit arguments."""
     kind = MACHINES[machine]
-    number = kind.numbers[call] if isinstance(call, str) else call
+    known = kind.numbers | syscalls_alone.NUMBERS[machine]
+    number = known[call] if isinstance(call, str) else call
     six = (*args, 0, 0, 0, 0, 0, 0)[:6]
     data = struct.pack("<IIQ6Q", number, kind.audit if audit is None else audit, 0, *six)
-    code = list(struct.iter_unpack("=HBBI", seccomp.build(machine)))
+    code = list(struct.iter_unpack("=HBBI", seccomp.build(machine, alone=alone)))
     at = held = 0
     while True:
         operation, yes, no, value = code[at]
@@ -30,6 +33,8 @@ def verdict(machine: str, call: str | int, *args: int, audit: int | None = None)
             (held,) = struct.unpack_from("<I", data, value)
         elif operation == 0x06:
             return int(value)
+        elif operation == 0x54:
+            held &= value
         else:
             true = {
                 0x15: held == value,
@@ -121,6 +126,46 @@ def test_other_kinds_of_call_numbers(machine: str) -> None:
         assert verdict(machine, 0x40000000 | 165) == ENOSYS  # x32
 
 
+@BOTH
+def test_without_namespaces_nobody_else_is_reached(machine: str) -> None:
+    def alone(call: str, *args: int) -> int:
+        return verdict(machine, call, *args, alone=True)
+
+    assert {alone("socket", family) for family in range(46)} == {EPERM}
+    for call in ("connect", "bind", "listen", "accept4", "shmget", "shmat", "semget", "msgget",
+                 "mq_open", "ioprio_set", "move_pages", "process_madvise"):  # fmt: skip
+        assert alone(call, 0, 0, 0) == EPERM, call
+    assert alone("inotify_add_watch") == ENOSYS
+    assert alone("prlimit64", 0) == alone("sched_setaffinity", 0) == ALLOW
+    assert alone("prlimit64", 4711) == alone("sched_setaffinity", 4711) == EPERM
+    assert alone("setpriority", 0, 0, 5) == ALLOW
+    assert {alone("setpriority", 0, 7), alone("setpriority", 1, 0), alone("setpriority", 2, 0)} == {
+        EPERM
+    }
+
+
+@BOTH
+def test_without_namespaces_only_connected_pairs_of_sockets(machine: str) -> None:
+    flags = 0o2000000 | 0o4000  # close on exec, non-blocking
+    answers = {
+        (family, kind): verdict(machine, "socketpair", family, kind | flags, alone=True)
+        for family in (0, 1, 2, 16)
+        for kind in range(7)
+    }
+    allowed = {pair for pair, answer in answers.items() if answer == ALLOW}
+    assert allowed == {(1, 1), (1, 5)} and set(answers.values()) == {ALLOW, EPERM}
+
+
+@BOTH
+def test_the_stricter_filter_refuses_whatever_the_other_refuses(machine: str) -> None:
+    for call in MACHINES[machine].numbers:
+        for args in ((), (1 << 28, 0o4755, 0o4755, 0o4755), (17, 0x5412, 0o100)):
+            if verdict(machine, call, *args) != ALLOW:
+                assert verdict(machine, call, *args, alone=True) != ALLOW, (call, args)
+    assert verdict(machine, 0, alone=True) == verdict(machine, 999, alone=True) == ALLOW
+    assert verdict(machine, 0, audit=0x40000003, alone=True) == KILL
+
+
 def test_both_processors_refuse_the_same() -> None:
     only_old = {
         "open",
@@ -135,6 +180,8 @@ def test_both_processors_refuse_the_same() -> None:
     }
     x86, arm = (set(MACHINES[name].numbers) for name in ("x86_64", "aarch64"))
     assert x86 - arm == only_old and not arm - x86
+    x86, arm = (set(syscalls_alone.NUMBERS[name]) for name in ("x86_64", "aarch64"))
+    assert x86 - arm == {"inotify_init"} and not arm - x86
 
 
 def test_an_unknown_processor_is_refused() -> None:
@@ -143,8 +190,8 @@ def test_an_unknown_processor_is_refused() -> None:
 
 
 def test_it_fits_into_a_pipe_and_jumps_stay_inside() -> None:
-    for machine in MACHINES:
-        code = list(struct.iter_unpack("=HBBI", seccomp.build(machine)))
+    for machine, alone in ((name, alone) for name in MACHINES for alone in (False, True)):
+        code = list(struct.iter_unpack("=HBBI", seccomp.build(machine, alone=alone)))
         assert len(code) * 8 < 4096
         for at, (operation, yes, no, _) in enumerate(code):
-            assert operation in (0x20, 0x06) or at + 1 + max(yes, no) < len(code)
+            assert operation in (0x20, 0x06, 0x54) or at + 1 + max(yes, no) < len(code)

@@ -51,6 +51,16 @@ class NewWorkspace(forms.Form):
         label="Keep output", choices=Workspace.Retention.choices, initial="redacted"
     )
 
+    sandbox = forms.ChoiceField(
+        label="Confinement",
+        required=False,
+        choices=[
+            ("", "the whole cage, or nothing runs"),
+            ("landlock", "accept Landlock where bubblewrap does not work (weaker)"),
+            ("none", "none: commands can do what the account can"),
+        ],
+    )
+
     def clean_path(self) -> str:
         """A page has no current directory: the path must say all of it."""
         path = str(self.cleaned_data["path"])

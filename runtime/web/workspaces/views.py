@@ -22,6 +22,11 @@ from runtime.web.pages import forbidden, person, show
 from .forms import NewWorkspace
 
 MOST = 100
+_CONFINED = {
+    "": "the whole cage",
+    "landlock": "Landlock is accepted where bubblewrap does not work",
+    "none": "none: commands can do what the account can",
+}
 LAST_RUNS = 5
 
 
@@ -57,6 +62,7 @@ def _register(form: NewWorkspace, user: User) -> bool:
             allow_only=given["allow_only"],
             env=given["env"],
             retention=given["retention"],
+            sandbox=given["sandbox"],
             by=user,
         )
     except (BadInput, Unavailable, Refused) as error:
@@ -103,6 +109,7 @@ def _view(row: Workspace, last: list[dict[str, Any]]) -> dict[str, Any]:
                 ("remotes", _codes(row.remotes)),
                 ("limits", _limits(row.limits)),
                 ("output kept", row.get_retention_display()),
+                ("confinement", _CONFINED[row.sandbox]),
                 ("registered by", text.visible(row.created_by)),
             ]
         ),
