@@ -62,6 +62,7 @@ def run(
     Raises `Unavailable` where it cannot be confined as it must be, and `BadInput` for settings
     with which it cannot run.
     """
+    _require_places()
     uid, gid = _account(tool)
     with tempfile.TemporaryDirectory(prefix="m31a-vendor-") as folder:
         os.chmod(folder, 0o711)
@@ -90,6 +91,18 @@ def run(
                 on_output=on_output,
                 env={"HOME": _HOME} if tool.home else {},
             )
+
+
+def _require_places() -> None:
+    """Only where places can be given names of their own is a program kept from all others."""
+    finding = sandbox.check()
+    if finding.ok and finding.backend != "bubblewrap":
+        raise Unavailable(
+            f"A program of a vendor runs only under bubblewrap; here commands run under "
+            f"{finding.backend}.",
+            remedy="Make bubblewrap work (m31a doctor says what it lacks) and unset M31A_SANDBOX, "
+            "or use a provider that is reached over HTTP.",
+        )
 
 
 def _profile(tool: Tool) -> str:

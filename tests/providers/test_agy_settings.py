@@ -68,3 +68,11 @@ def test_network_that_the_cage_cannot_give_is_refused_and_not_done_without(
         pytest.skip("the cage can give it")
     with pytest.raises(Unavailable, match="network"):
         ask(agy(M31A_AGY_NETWORK="host"), prompt=for_task("read"))
+
+
+def test_weaker_walls_than_it_needs_are_refused(
+    agy: Callable[..., Provider], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("M31A_SANDBOX", "landlock")
+    with pytest.raises(Unavailable):
+        ask(agy(), prompt=for_task("read"))
