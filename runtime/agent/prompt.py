@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Sequence
 from html import escape
 
 from runtime import blobs
 from runtime.core import canonical
-from runtime.providers import Message, Prompt, schema_for_prompt
+from runtime.providers import Facts, Message, Prompt, schema_for_prompt
 
 from .outcome import bounded
 from .state import Bulk, State, Turn
@@ -43,8 +44,9 @@ all of it is applied, or nothing.
 class PromptMaker:
     """Builds prompts for one task and remembers the rendered turns."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, allowed: Sequence[str] = ()) -> None:
         self._limit = limit
+        self._allowed = tuple(allowed)
         self._cache: OrderedDict[int, tuple[Turn, tuple[Message, ...]]] = OrderedDict()
 
     def make(self, state: State) -> Prompt:
@@ -61,7 +63,8 @@ class PromptMaker:
         if left_out:
             mark = f"[{left_out} earlier steps are left out here.]"
             messages.append(Message("user", mark))
-        return Prompt(system, (*messages, *kept, Message("user", _standing(state))))
+        facts = Facts(state.objective, self._allowed, tuple(map(" ".join, state.verification)))
+        return Prompt(system, (*messages, *kept, Message("user", _standing(state))), facts)
 
     def _newest(self, state: State, room: int) -> tuple[list[Message], int]:
         kept: list[tuple[Message, ...]] = []

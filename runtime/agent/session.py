@@ -80,7 +80,7 @@ class Session:
             raise AssertionError("a task belongs to a run with a workspace")
         self.workspace = self.run.workspace
         self.state = self._fold()
-        self.prompts = PromptMaker(settings.M31A.CONTEXT_CHARACTERS)
+        self.prompts = PromptMaker(settings.M31A.CONTEXT_CHARACTERS, self.workspace.allowed)
         self.seen: str = ""
         """What the worktree looked like when its tree was last taken; nothing: nobody knows."""
         self._cage: Cage | None = None
