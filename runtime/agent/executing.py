@@ -23,7 +23,7 @@ from .keeping import keep_given, keep_output
 from .outcome import Outcome, bounded, observable
 from .session import Session
 from .state import Pending
-from .trees import take, take_if_touched
+from .trees import require_room, take, take_if_touched
 
 
 def execute(session: Session, pending: Pending, action: Action) -> Outcome:
@@ -70,6 +70,7 @@ def _seen(session: Session, pending: Pending, text: str, name: str) -> Outcome:
 
 def _edit(session: Session, pending: Pending, action: Any) -> Outcome:
     permission = authorised(pending, action)
+    require_room(session)
     planned = session.editor.plan(action)
     if planned.before_sha != pending.before or planned.after_sha != pending.after:
         raise Refused(
@@ -89,6 +90,8 @@ def _edit(session: Session, pending: Pending, action: Any) -> Outcome:
 def _patch(session: Session, pending: Pending, action: kinds.ApplyPatch) -> Outcome:
     permission = authorised(pending, action)
     planned = session.editor.plan_patch(action)
+    if any(edit.after is not None for edit in planned.edits):
+        require_room(session)
     files = tuple((edit.path, edit.state_before, edit.state_after) for edit in planned.edits)
     if files != pending.files:
         raise Refused(
@@ -188,10 +191,12 @@ def _git(session: Session, pending: Pending, action: Any) -> Outcome:
 
 
 def _command(session: Session, pending: Pending, action: Any) -> Outcome:
+    require_room(session, getattr(action, "program", ""))
     return run_command(session, pending, action, lambda subject: authorised(pending, subject))
 
 
 def _start_job(session: Session, pending: Pending, action: kinds.StartJob) -> Outcome:
+    require_room(session)
     command = Exec(action.program, tuple(action.args or ()))
     return background.start(session, pending, action, authorised(pending, command))
 

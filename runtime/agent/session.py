@@ -15,7 +15,6 @@ from django.conf import settings
 from runtime import artifacts, blobs
 from runtime.core import canonical
 from runtime.core.actions import MAX_TIMEOUT, Action, parse
-from runtime.core.errors import Refused
 from runtime.gating import Subject
 from runtime.journal import append as journal
 from runtime.journal.append import Change, Row
@@ -32,6 +31,7 @@ from runtime.tasks import Claim
 from runtime.workspaces.editor import Editor
 from runtime.workspaces.inputs import verification_inputs
 from runtime.workspaces.space import RunSpace
+from runtime.workspaces.usage import Survey
 
 from . import state as states
 from .interrupt import AnyOf
@@ -80,9 +80,11 @@ class Session:
             raise AssertionError("a task belongs to a run with a workspace")
         self.workspace = self.run.workspace
         self.state = self._fold()
-        self.prompts = PromptMaker(settings.M31A.CONTEXT_CHARACTERS, self.workspace.allowed)
+        self.prompts = PromptMaker(settings.M31A.CONTEXT_CHARACTERS)
         self.seen: str = ""
         """What the worktree looked like when its tree was last taken; nothing: nobody knows."""
+        self.looked: Survey | None = None
+        """What the last look at the whole worktree found."""
         self._cage: Cage | None = None
         self._began = time.monotonic()
         self.previews: set[str] = set()
@@ -157,11 +159,13 @@ class Session:
 
     def settle(self) -> None:
         """The worktree as it is now has a tree: remember how it looks, for the next holder, too."""
-        try:
-            self.seen = self.space.fingerprint()
-        except Refused:
-            self.seen = ""
+        self.seen = self.note(self.space.survey()).fingerprint
         self._note.write_text(self.seen, "ascii")
+
+    def note(self, looked: Survey) -> Survey:
+        """Remember a look at the whole worktree."""
+        self.looked = looked
+        return looked
 
     @property
     def _note(self) -> Path:

@@ -14,7 +14,7 @@ from runtime.sandbox import CageSpec, Limits, Mount
 from runtime.sandbox.etc import base_etc
 from runtime.sandbox.toolchains import find_toolchains
 
-from . import caged
+from . import caged, usage
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
@@ -129,14 +129,16 @@ def _within(path: str, outer: str) -> bool:
 def limits(values: dict[str, int]) -> Limits:
     """A workspace's limits over the defaults. Raises `BadInput` naming one that is not known."""
     known = {field.name for field in dataclasses.fields(Limits)}
+    ours = usage.names()  # of the worktree as a whole: no command is ended by them
     for name in values:
-        if name not in known:
+        if name not in known and name not in ours:
             raise BadInput(
                 f"There is no limit {name!r}.",
-                remedy=f"Known are {', '.join(sorted(known))}.",
+                remedy=f"Known are {', '.join(sorted([*known, *ours]))}.",
                 field="limits",
             )
-    return Limits(**values)
+    usage.bounds(values)
+    return Limits(**{name: value for name, value in values.items() if name in known})
 
 
 def make_etc(folder: Path) -> None:

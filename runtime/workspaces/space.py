@@ -19,12 +19,13 @@ from typing import Protocol
 from runtime.core.errors import BadInput, Refused
 from runtime.sandbox import Cage, CageSpec, placed, places
 
-from . import caged, copying, mounts, push, uncommitted, worktree
+from . import caged, copying, mounts, push, uncommitted, usage, worktree
 from .checkpoints import Checkpoint, Checkpoints
 from .editor import Editor
 from .objects import Change
 from .repository import Repository
 from .sight import Sight
+from .usage import Survey
 
 
 class WorkspaceValues(mounts.Places, Protocol):
@@ -187,13 +188,19 @@ class RunSpace:
         """Raise `Refused` where a repository lies inside the worktree, naming it."""
         self._trees.check_nested()
 
-    def fingerprint(self) -> str:
-        """What is compared to tell that nothing in the worktree was touched. Costs no process."""
-        return worktree.fingerprint(self.tree)
+    def survey(self) -> Survey:
+        """A look at the whole worktree: a fingerprint that tells whether anything was touched, and
+        what it holds. Costs no process."""
+        return worktree.survey(self.tree)
 
     def changed(self, since: str) -> bool:
         """Whether anything was touched since that fingerprint."""
-        return self.fingerprint() != since
+        return self.survey().fingerprint != since
+
+    @property
+    def bounds(self) -> usage.Bounds:
+        """What the worktree may hold."""
+        return usage.bounds(self.workspace.limits)
 
     def restore(self, cage: Cage, name: str) -> str:
         """Bring tracked and untracked files back to a commit or tree; ignored files stay.

@@ -13,27 +13,37 @@ from runtime.core.errors import Refused
 
 from . import tree
 from .paths import is_git, shown
+from .usage import MAX_ENTRIES, Survey
 
-MAX_ENTRIES = 200_000
 _MAX_DEPTH = 200
 _MAX_PATH = 3000
 """Bytes of a path below the worktree; the kernel takes 4096 in all."""
 
 
-def fingerprint(root: Path) -> str:
-    """A digest of every entry's name, kind, size, times and inode number.
+def survey(root: Path) -> Survey:
+    """A digest of every entry's name, kind, size, times and inode number, and what they take up.
 
-    Two equal ones mean that nothing was changed in between: a command cannot set the time of the
+    Two equal digests mean that nothing was changed in between: a command cannot set the time of the
     inode's change, and takes longer to start than the clock's tick. Of a directory that cannot be
-    read the entry itself counts. Over `MAX_ENTRIES` no two are equal.
+    read the entry itself counts. Of what cannot be gone through no two are equal.
     """
     digest = hashlib.blake2b(digest_size=16)
+    size = entries = 0
+    linked: set[int] = set()
     try:
         for where, rows in _walk(root, unreadable_stops=False):
             digest.update(repr((where, rows)).encode("utf-8", "surrogateescape"))
-    except Refused:
-        return secrets.token_hex(16)
-    return digest.hexdigest()
+            entries += len(rows)
+            for *_, inode, blocks, links in rows:
+                if links == 1 or inode not in linked:
+                    size += blocks * 512
+                if links > 1:
+                    linked.add(inode)
+    except _TooMany:
+        return Survey(secrets.token_hex(16), size, MAX_ENTRIES + 1)
+    except Refused as refused:
+        return Survey(secrets.token_hex(16), size, entries, refused.message)
+    return Survey(digest.hexdigest(), size, entries)
 
 
 def nested_git(root: Path) -> list[str]:
@@ -50,7 +60,12 @@ def nested_git(root: Path) -> list[str]:
     return found
 
 
-Row = tuple[str, int, int, int, int, int]
+Row = tuple[str, int, int, int, int, int, int, int]
+"""Name, mode, size, time of the content's and of the inode's change, inode, blocks, links."""
+
+
+class _TooMany(Refused):
+    """More entries than are gone through."""
 
 
 def _walk(root: Path, *, unreadable_stops: bool) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
@@ -66,7 +81,10 @@ def _walk(root: Path, *, unreadable_stops: bool) -> Iterator[tuple[tuple[str, ..
                     count += 1
                     if count > MAX_ENTRIES:
                         break
-                    about = entry.stat(follow_symlinks=False)
+                    try:
+                        about = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue  # a background job removed it meanwhile
                     rows.append(
                         (
                             entry.name,
@@ -75,6 +93,8 @@ def _walk(root: Path, *, unreadable_stops: bool) -> Iterator[tuple[tuple[str, ..
                             about.st_mtime_ns,
                             about.st_ctime_ns,
                             about.st_ino,
+                            about.st_blocks,
+                            about.st_nlink,
                         )
                     )
         except (OSError, Refused) as error:
@@ -84,7 +104,7 @@ def _walk(root: Path, *, unreadable_stops: bool) -> Iterator[tuple[tuple[str, ..
             rows.clear()
         rows.sort()
         if count > MAX_ENTRIES:
-            raise Refused(
+            raise _TooMany(
                 f"The worktree has more than {MAX_ENTRIES} entries.",
                 remedy="Remove what is not needed, or mount it with --env.",
             )

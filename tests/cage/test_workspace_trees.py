@@ -71,7 +71,7 @@ def test_commands_change_the_tree_only_with_what_git_would_take(site: Site) -> N
 
 def test_A14_a_command_that_changes_a_tracked_file_changes_the_tree(site: Site) -> None:
     base = site.start()
-    seen = site.files.fingerprint()
+    seen = site.files.survey().fingerprint
     site.sh("cat src/a.py; git status; true")
     assert not site.files.changed(seen)
     site.sh("printf 'a = 3\\n' > src/a.py")
@@ -93,8 +93,8 @@ def test_no_change_escapes_the_fingerprint(site: Site) -> None:
         "mkdir closed; touch closed/x; chmod 0 closed",
         "chmod 700 closed; touch closed/y; chmod 0 closed",
     ):
-        seen = site.files.fingerprint()
-        assert seen == site.files.fingerprint()
+        seen = site.files.survey().fingerprint
+        assert seen == site.files.survey().fingerprint
         assert site.sh(script).ok
         assert site.files.changed(seen), script
 
