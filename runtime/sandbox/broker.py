@@ -127,18 +127,40 @@ class Broker:
                     run.look(now)
 
 
+def enter(sock: socket.socket) -> None:
+    """Into namespaces of our own, where the server maps every account to itself."""
+    privileges.enter_namespaces()
+    sock.send(b"map me")
+    if sock.recv(16) != b"mapped":
+        raise PermissionError("the id maps were not written")
+
+
+def reach(
+    sock: socket.socket, sources: list[tuple[bytes, bytes, bool]], uid: int, gid: int
+) -> None:
+    """Make a way to the sources. Where no namespace is to be had, those that commands only read
+    may stay out of reach (a tool in root's home), the others may not."""
+    try:
+        enter(sock)
+    except OSError as error:
+        needed = [source for source in sources if source[2]]
+        for folder in privileges.out_of_reach(needed, uid, gid):
+            raise PermissionError(
+                f"account {uid} cannot pass {os.fsdecode(folder)}, and no way around it can be"
+                f" made ({error.strerror})"
+            ) from error
+        return
+    privileges.open_ways(sources, uid, gid)
+
+
 def prepare(sock: socket.socket, setup: dict[str, Any]) -> Rules | None:
     """Down to the run's account; the rules of a backend that mounts nothing, None for others."""
     uid, gid, direct = setup["uid"], setup["gid"], setup["direct"]
-    if uid is not None and (not direct or privileges.out_of_reach(setup["sources"], uid, gid)):
-        privileges.enter_namespaces()
-        sock.send(b"map me")
-        if sock.recv(16) != b"mapped":
-            raise PermissionError("the id maps were not written")
-        if direct:
-            privileges.open_ways(setup["sources"], uid, gid)
-        else:
-            privileges.stage(setup["sources"])
+    if uid is not None and not direct:
+        enter(sock)
+        privileges.stage(setup["sources"])
+    elif uid is not None and privileges.out_of_reach(setup["sources"], uid, gid):
+        reach(sock, setup["sources"], uid, gid)
     rules = Rules(direct, setup["seccomp"]) if direct else None
     privileges.drop(uid, gid)
     return rules

@@ -26,7 +26,8 @@ _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "broker.py")
 _MARK = "m31a-cage"
 _MAP_REMEDY = (
     "Started as root, the server needs the capabilities SETUID, SETGID and SETFCAP and an account"
-    " range (M31A_UID_RANGE) that exists in its user namespace; or start it as an ordinary user."
+    " range (M31A_UID_RANGE) that exists in its user namespace; or start it as an ordinary user,"
+    " which also works where no user namespaces are to be had."
 )
 
 

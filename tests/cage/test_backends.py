@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 
+import ordinary
 import pytest
 from cage_making import SECRET, Hall, alive, tag
 from workspace_kit import Site, Values
@@ -140,6 +144,40 @@ def test_every_backend_of_the_machine_is_found_out() -> None:
     assert found["landlock"].ok == (landlock.version() >= landlock.OLDEST)
     for finding in found.values():
         assert finding.detail and (finding.ok or finding.remedy)
+
+
+@needs_landlock
+def test_where_namespaces_are_refused_landlock_is_found_by_itself() -> None:
+    """As in a container that refuses them: made by bubblewrap itself, around the whole server."""
+    outer = shutil.which("bwrap")
+    if not outer:
+        pytest.skip("bubblewrap is not installed: nothing here can take the namespaces away")
+    with ordinary.person() as person:
+        around = [outer, "--dev-bind", "/", "/", "--unshare-user", "--disable-userns", "--"]
+        done = person.run(*around, *person.script("locked_in.py"))
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout.rpartition("ANSWER ")[2])
+    assert answer["ok"] and answer["backend"] == answer["facts"]["backend"] == "landlock"
+    assert (answer["ran"], answer["seen"]) == (["made"], "")
+    assert "read-only inside" in answer["refused"] and "M31A_SANDBOX=landlock" in answer["remedy"]
+    assert "namespace" in answer["refused"]
+
+
+@needs_landlock
+@pytest.mark.skipif(os.geteuid() != 0, reason="about the server as root")
+def test_root_of_a_container_without_namespaces_confines_by_landlock() -> None:
+    here = os.path.dirname(os.path.abspath(__file__))
+    path = f"{os.path.dirname(os.path.dirname(here))}:{here}"
+    done = subprocess.run(
+        [sys.executable, "-B", f"{here}/locked_root.py", f"{here}/locked_in.py"],
+        env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout.rpartition("ANSWER ")[2])
+    assert answer["backend"] == answer["facts"]["backend"] == "landlock"
+    assert (answer["ran"], answer["seen"], answer["facts"]["uid"]) == (["made"], "", 61234)
+    assert "cannot pass" in answer["closed"] and "read-only inside" in answer["refused"]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -229,7 +230,8 @@ def test_a_killed_keeper_takes_its_tree_along(hall: Hall, monkeypatch: pytest.Mo
         assert results["lost"].failure and "killed" in results["lost"].failure
         assert until(lambda: not alive(mark)) and alive(other)
         for pid in alive(other):
-            os.kill(pid, 15)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, 15)
         threads[1].join(5)
         assert results["other"].signal == 15
         assert cage.run(by_operator(Exec("true"), "test")).ok
