@@ -130,6 +130,11 @@ def _judge_host(host: str) -> list[Remark]:
     return []
 
 
+def is_own(host: str) -> bool:
+    """Whether a host is this machine, its network or its cloud's metadata, or no plain host name."""
+    return any(remark.decision is Decision.DENY for remark in _judge_host(host))
+
+
 def as_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """An address in any form that a C library accepts: dotted, decimal, octal, hexadecimal."""
     plain = host.strip("[]").partition("%")[0]

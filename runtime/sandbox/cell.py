@@ -7,7 +7,7 @@ import os
 import posixpath
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +20,7 @@ from runtime.sandbox import (
     diagnosis,
     environment,
     layout,
+    outside,
     portable,
     seatbelt,
     wire,
@@ -35,6 +36,8 @@ _LIMIT_NAMES = {
     wire.OVER_WRITTEN: "written_bytes",
     wire.OVER_FILES: "tmpfs_files",
     wire.DISK_FULL: "free_disk",
+    wire.OVER_CPU: "cpu_seconds",
+    wire.OVER_OUTPUT: "total_output_bytes",
 }
 _LIMIT_SIGNALS = {25: "file_bytes"}  # SIGXFSZ
 
@@ -102,16 +105,19 @@ class Cell:
         stdout_to: int | None = None,
         env: Mapping[str, str] | None = None,
         keep: int | None = None,
+        hosts: Sequence[str] = (),
     ) -> Result:
         """Execute one command and wait for its end and that of everything it started.
 
         `timeout` in seconds (default: the spec's). `profile="git"` and `env` are for the runtime's
         own commands. `cancel` ends the command as a timeout does: SIGTERM, 0.3 s, SIGKILL.
         `on_output(stream, data)` sees output as it comes. `stdout_to` receives all of stdout
-        instead of the result. `keep` replaces the spec's bytes kept per stream.
+        instead of the result. `keep` replaces the spec's bytes kept per stream. `hosts`: what it
+        may reach through a proxy, as `policy.reach.listed` reads it; without any it has no network.
 
         Raises BadInput, before anything starts, for a command that cannot be passed on or a cwd
-        outside the root; Unavailable where there is no confinement. A cage that fails later is a
+        outside the root; Unavailable where there is no confinement; Refused where the backend
+        cannot bound the network to some hosts. A cage that fails later is a
         Result with `failure`.
         """
         subject = _subject(authorised)
@@ -122,15 +128,18 @@ class Cell:
         if not wall > 0 or not math.isfinite(wall):
             raise BadInput(f"The timeout {wall!r} is not positive and finite.", field="timeout")
         argv, cwd = _argv(subject), self._cwd(subject.cwd)
-        values = environment.build(self.spec.path, dict(subject.env), env or {})
+        gate = outside.Gate(hosts)
+        values = environment.build(self.spec.path, dict(subject.env), env or {}, gate.env)
         _check_size(argv, values)
         link, prepared = self._start(profile)
+        gate.check(str(prepared.facts["backend"]))
         request: dict[str, object] = {
             "argv": argv,
             "cwd": os.fsencode(prepared.place(cwd)),
             "env": environment.placed(values, prepared),
             "wall": wall,
             "profile": profile,
+            "listens": gate.listens,
         }
         following: command.Following = {
             "wall": wall,
@@ -140,12 +149,18 @@ class Cell:
             "stdout_to": stdout_to,
         }
         if link is not None:
-            return self._result(subject, command.exchange(link, request, **following))
+            with gate:
+                done = command.exchange(
+                    link, request, most=self.spec.limits.total_output_bytes,
+                    on_listener=gate.serve, **following,
+                )  # fmt: skip
+            return self._result(subject, done, gate)
         wrapped = seatbelt.argv(
             prepared.profiles[profile], portable.bounded(argv, self.spec.limits)
         )
         place, variables = prepared.place(cwd), environment.placed(values, prepared)
-        return self._result(subject, portable.exchange(wrapped, variables, place, **following))
+        done = portable.exchange(wrapped, variables, place, **following)
+        return self._result(subject, done, gate)
 
     def _cwd(self, cwd: str) -> str:
         """A directory in the cage: relative to the root and inside it, by name at least. Links are
@@ -206,7 +221,7 @@ class Cell:
                 }
             return self._link, self._prepared
 
-    def _result(self, subject: Command, done: command.Exchange) -> Result:
+    def _result(self, subject: Command, done: command.Exchange, gate: outside.Gate) -> Result:
         verdict, stderr = done.verdict, done.stderr.bytes()
         status, signal = _ending(verdict)
         failure = None
@@ -229,10 +244,11 @@ class Cell:
             duration_ms=round(done.seconds * 1000),
             cpu_ms=verdict.cpu_ms,
             peak_memory=verdict.peak_memory,
-            attestation=dict(self._facts),
+            attestation=self._facts | gate.facts,
             failure=failure,
             stdout_head=len(done.stdout.head),
             stderr_head=len(done.stderr.head) if stderr else 0,
+            contacts=gate.contacts,
         )
 
 

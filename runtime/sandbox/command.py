@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import array
+import math
 import os
 import select
 import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 from runtime.sandbox import wire
@@ -16,10 +18,12 @@ from runtime.sandbox.client import GRACE_SECONDS, Broker
 from runtime.sandbox.output import Kept
 
 OnOutput = Callable[[str, bytes], None]
+OnListener = Callable[[socket.socket], None]
 _CANCEL_EVERY = 0.03  # seconds between looks at the caller's wish
 _DRAIN_SECONDS = 1.0  # for output after the end: all writers are gone, so it is there or nowhere
 _PATIENCE = 15.0  # seconds beyond the deadline after which the broker itself is given up
 _READ = 1 << 16
+_ROOM = socket.CMSG_LEN(4 * array.array("i").itemsize)
 
 
 class Following(TypedDict):
@@ -66,10 +70,14 @@ def exchange(
     cancel: threading.Event | None,
     on_output: OnOutput | None,
     stdout_to: int | None,
+    most: float = math.inf,
+    on_listener: OnListener | None = None,
 ) -> Exchange:
     """Send one command and read until it has ended; memory stays within `keep` per stream.
 
-    Whatever `on_output` raises ends the command and is raised here.
+    More than `most` bytes of output end the command. `on_listener` gets the socket of its proxy,
+    where the request asks for one. Whatever the two callbacks raise ends the command and is raised
+    here.
     """
     began, place = time.monotonic(), _position(stdout_to)
     kept = {"stdout": Kept(keep), "stderr": Kept(keep)}
@@ -84,7 +92,8 @@ def exchange(
                 handed = _hand_over(link, request, given, theirs)
             if not handed:
                 return Exchange(GONE, kept["stdout"], kept["stderr"], 0.0, 0)
-            verdict = _follow(link, mine, readers, kept, began + wall, cancel, on_output)
+            reader = _Reader(link, mine, readers, kept, most, cancel, on_output, on_listener)
+            verdict = reader.follow(began + wall)
         finally:
             for fd in readers:
                 os.close(fd)
@@ -126,49 +135,85 @@ def _hand_over(
             os.close(fd)
 
 
-def _follow(
-    link: Broker,
-    control: socket.socket,
-    readers: dict[int, str],
-    kept: dict[str, Kept],
-    deadline: float,
-    cancel: threading.Event | None,
-    on_output: OnOutput | None,
-) -> Verdict:
-    """Read everything until the verdict is there and the streams have ended."""
-    poll = select.poll()
-    for fd in (*readers, control.fileno()):
-        poll.register(fd, select.POLLIN)
-    open_streams, verdict = set(readers), None
-    give_up = deadline + GRACE_SECONDS + _PATIENCE
-    asked = False
-    while verdict is None or open_streams:
-        now = time.monotonic()
-        if now >= give_up:
-            return verdict or _give_up(link)
-        if cancel is not None and not asked and verdict is None and cancel.is_set():
-            asked = True
-            _cancel(control)
-        waits = give_up - now
-        if cancel is not None and not asked:
-            waits = min(waits, _CANCEL_EVERY)
-        for fd, _ in poll.poll(waits * 1000):
-            if fd in open_streams:
-                data = os.read(fd, _READ)
-                if data:
-                    kept[readers[fd]].feed(data)
-                    if on_output is not None:
-                        on_output(readers[fd], data)
-                else:
-                    open_streams.discard(fd)
-                    poll.unregister(fd)
-            elif verdict is None:
-                verdict = _read_verdict(control)
-                poll.unregister(fd)
-                if verdict is GONE:  # what it held at the gate would hold our pipes for ever
-                    link.bury()
-                give_up = time.monotonic() + _DRAIN_SECONDS
-    return verdict
+@dataclass(slots=True)
+class _Reader:
+    """Reads everything until the verdict is there and the streams have ended."""
+
+    link: Broker
+    control: socket.socket
+    readers: dict[int, str]
+    kept: dict[str, Kept]
+    most: float
+    cancel: threading.Event | None
+    on_output: OnOutput | None
+    on_listener: OnListener | None
+    poll: select.poll = field(default_factory=select.poll)
+    verdict: Verdict | None = None
+    ended: int | None = None  # why it was told to end from here
+
+    def follow(self, deadline: float) -> Verdict:
+        """The verdict; GONE or another broken one where there is none in time."""
+        for fd in (*self.readers, self.control.fileno()):
+            self.poll.register(fd, select.POLLIN)
+        open_streams = set(self.readers)
+        give_up = deadline + GRACE_SECONDS + _PATIENCE
+        while self.verdict is None or open_streams:
+            now = time.monotonic()
+            if now >= give_up:
+                return self.verdict or _give_up(self.link)
+            self.look()
+            waits = give_up - now
+            if self.cancel is not None and self.ended is None:
+                waits = min(waits, _CANCEL_EVERY)
+            for fd, _ in self.poll.poll(waits * 1000):
+                if fd in open_streams:
+                    if not self.read(fd):
+                        open_streams.discard(fd)
+                elif self.verdict is None and self.hear():
+                    give_up = time.monotonic() + _DRAIN_SECONDS
+        if self.ended is not None and self.verdict.reason == wire.CANCELLED:
+            return replace(self.verdict, reason=self.ended)
+        return self.verdict
+
+    def look(self) -> None:
+        """End it where somebody wishes that, or its output is too much."""
+        if self.ended is not None or self.verdict is not None:
+            return
+        if self.cancel is not None and self.cancel.is_set():
+            self.ended = wire.CANCELLED
+        elif sum(stream.total for stream in self.kept.values()) > self.most:
+            self.ended = wire.OVER_OUTPUT
+        if self.ended is not None:
+            _cancel(self.control)
+
+    def read(self, fd: int) -> bool:
+        """A piece of a stream; whether there may be more."""
+        data = os.read(fd, _READ)
+        if not data:
+            self.poll.unregister(fd)
+            return False
+        self.kept[self.readers[fd]].feed(data)
+        if self.on_output is not None:
+            self.on_output(self.readers[fd], data)
+        return True
+
+    def hear(self) -> bool:
+        """A message of the broker's; whether it was the last one."""
+        try:
+            data, rights, _, _ = self.control.recvmsg(4096, _ROOM, socket.MSG_CMSG_CLOEXEC)
+        except OSError:
+            data, rights = b"", []
+        fds = [fd for _, _, raw in rights for fd in array.array("i", raw)]
+        if data == wire.LISTENER and self.on_listener is not None and len(fds) == 1:
+            self.on_listener(socket.socket(fileno=fds[0]))
+            return False
+        for fd in fds:
+            os.close(fd)
+        self.poll.unregister(self.control.fileno())
+        self.verdict = _verdict(data)
+        if self.verdict is GONE:  # what it held at the gate would hold our pipes for ever
+            self.link.bury()
+        return True
 
 
 def _cancel(control: socket.socket) -> None:
@@ -184,11 +229,7 @@ def _give_up(link: Broker) -> Verdict:
     return Verdict(None, wire.BROKEN, 0, 0, "the cage's broker did not answer and was ended")
 
 
-def _read_verdict(control: socket.socket) -> Verdict:
-    try:
-        data = control.recv(4096)
-    except OSError:
-        return GONE
+def _verdict(data: bytes) -> Verdict:
     if len(data) < wire.REPLY.size:
         return GONE
     code, reason, cpu, peak = wire.REPLY.unpack_from(data)

@@ -13,7 +13,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
-from runtime.sandbox import processes
+from runtime.sandbox import netns, processes
 from runtime.sandbox.supervised import Supervised
 from runtime.sandbox.wire import BROKEN, ENDED
 
@@ -41,6 +41,7 @@ class Enclosed(Supervised):
     def __init__(self, broker: Broker, request: dict[str, Any], fds: list[int]) -> None:
         stdout, stderr, control, self.gate = fds
         super().__init__(broker, request, control)
+        self.listens = request["listens"]
         self.first = self.first_fd = -1  # the first process of the namespace, as it is called here
         self.buffer = b""
         self.status, status = os.pipe2(os.O_CLOEXEC)
@@ -105,11 +106,13 @@ class Enclosed(Supervised):
         try:
             for which, value in self.broker.limits:
                 resource.prlimit(pid, which, (value, value))
+            if self.listens:
+                netns.listen(pid, self.control)
             os.write(self.gate, b"x")
         except ProcessLookupError:
             return
-        except OSError as error:  # a limit that cannot be set stops the command
-            self.text = f"a limit cannot be set: {error.strerror}"
+        except OSError as error:  # a bound or a way that cannot be made stops the command
+            self.text = f"it cannot be set up: {error.strerror}"
             self.end(BROKEN, at_once=True)
 
     def on_first(self) -> None:

@@ -29,7 +29,8 @@ class Limits:
     """Bounds of one command. All positive.
 
     `output_bytes` is what is kept per stream, half of it from the head and half from the tail;
-    `tmpfs_files` bounds the files of each directory in memory;
+    `tmpfs_files` bounds the files of each directory in memory; `cpu_seconds` counts all processes
+    together, `total_output_bytes` both streams, kept or not;
     `written_bytes` counts what all processes of a command write to disk, `memory_bytes` what they
     hold together.
     """
@@ -43,6 +44,8 @@ class Limits:
     open_files: int = 1024
     wall_seconds: float = 120.0
     output_bytes: int = 64 << 10
+    cpu_seconds: float = 1200.0
+    total_output_bytes: int = 4 << 30
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -83,10 +86,12 @@ class Result:
 
     `status` is the exit status; None where the program was not executed (`failure` says why) or
     was ended by `signal`. A status of 128+n that the cage reports is taken for signal n, as every
-    shell does. `limit` names the bound of `Limits` that ended it. `stdout` and `stderr` hold what
+    shell does. `limit` names the bound of `Limits` that ended it, or, where a command failed by
+    itself, one that it was seen to stand at. `stdout` and `stderr` hold what
     was kept: all of it, or `stdout_head` bytes of the beginning followed by the end; the `_bytes`
     count what was written. `cpu_ms` covers all processes, `peak_memory` (bytes) is the largest
-    single one.
+    single one, or all together where a cgroup counts. `contacts` are the hosts that it reached, or
+    tried to, through its proxy: plain data, never what was said.
     """
 
     status: int | None
@@ -106,6 +111,7 @@ class Result:
     failure: str | None
     stdout_head: int = 0
     stderr_head: int = 0
+    contacts: tuple[dict[str, str | int], ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -130,6 +136,7 @@ class Result:
             "cpu_ms": self.cpu_ms,
             "peak_memory": self.peak_memory,
             "sandbox": dict(self.attestation),
+            **({"contacts": list(self.contacts)} if self.contacts else {}),
         }
 
     def text(self, stream: str = "stdout") -> str:

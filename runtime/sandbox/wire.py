@@ -9,5 +9,10 @@ import struct
 
 REPLY = struct.Struct("=iiqq")
 """Exit status or -1, reason, microseconds of CPU, bytes at the peak; a text follows."""
-ENDED, TIMED_OUT, CANCELLED, OVER_MEMORY, OVER_WRITTEN, OVER_FILES, DISK_FULL, BROKEN = range(8)
+LISTENER = b"listener"
+"""Comes with a descriptor, before the reply and shorter than one: the proxy's socket in the cage."""
+PROXY_PORT = 3128
+"""Where a command finds its proxy, on its own loopback device."""
+(ENDED, TIMED_OUT, CANCELLED, OVER_MEMORY, OVER_WRITTEN, OVER_FILES, DISK_FULL, BROKEN,
+ OVER_CPU, OVER_OUTPUT) = range(10)  # fmt: skip
 """Reasons."""

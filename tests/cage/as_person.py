@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import cage_making
 import test_caged_commands
+import test_network_reach
 import test_one_shot
 import test_walls
 
@@ -23,7 +24,7 @@ def main() -> None:
     os.environ.update(cage_making.PLANTED)
     tests = {
         name: thing
-        for module in (test_caged_commands, test_walls, test_one_shot)
+        for module in (test_caged_commands, test_walls, test_one_shot, test_network_reach)
         for name, thing in vars(module).items()
         if name.startswith("test_")
     }

@@ -59,7 +59,8 @@ def copy_parts(target: str) -> None:
             ignore=shutil.ignore_patterns("__pycache__"),
         )  # fmt: skip
     os.mkdir(f"{target}/runtime/policy")
-    shutil.copy(f"{REPOSITORY}/runtime/policy/authorised.py", f"{target}/runtime/policy")
+    for name in ("authorised", "reach", "hosts", "reading", "decision", "facts"):
+        shutil.copy(f"{REPOSITORY}/runtime/policy/{name}.py", f"{target}/runtime/policy")
     for package in ("runtime", "runtime/policy"):
         with open(f"{target}/{package}/__init__.py", "w", encoding="ascii"):
             pass

@@ -1,0 +1,83 @@
+"""What a command reaches of the network: nothing, or the hosts of its list by a proxy."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+from cage_making import Hall, until
+from origin import ADDRESS, name_stub
+
+from runtime.core.commands import Shell
+from runtime.core.errors import BadInput, Refused
+from runtime.policy.authorised import by_operator
+from runtime.sandbox import Cage
+
+_ASK = (
+    "import socket\ntry: print(socket.getaddrinfo('example.org', 80))\nexcept OSError: print('no')"
+)
+
+
+def _own_addresses() -> list[str]:
+    """The machine's own, beyond loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            return [probe.getsockname()[0]]
+        except OSError:
+            return []
+
+
+@pytest.mark.parametrize("hosts", [(), ("example.org",)])
+def test_F37_no_question_about_a_name_leaves_the_cage(hall: Hall, hosts: tuple[str, ...]) -> None:
+    with name_stub() as (seen, port):
+        places = [("127.0.0.1", 53), ("127.0.0.1", port), *[(a, port) for a in _own_addresses()]]
+        send = (
+            "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+            f"for place in {places!r}:\n try: s.sendto(b'question', place)\n except OSError: pass"
+        )
+        result = hall.sh(
+            f'python3 -I -c "{_ASK}"; python3 -I -c "$1"; getent hosts example.org; echo done'.replace(
+                '"$1"', f'"{send}"'
+            ),
+            hosts=hosts,
+        )
+        assert result.text() == "no\ndone\n", result.text("stderr")
+        time.sleep(0.1)
+        assert seen == []
+
+
+def test_the_way_out_ends_with_the_command(hall: Hall) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    with socket.create_server((ADDRESS, 0)) as silent:
+        name = f"{ADDRESS}:{silent.getsockname()[1]}"
+        result = hall.sh(f"curl -sS http://{name}/ & sleep 0.3; exit 3", hosts=[name], timeout=5)
+        assert result.status == 3 and result.duration_ms < 3000
+        result = hall.sh(f"curl -sS http://{name}/", hosts=[name], timeout=0.4)
+        assert result.timed_out and result.duration_ms < 3000
+    names = [thread.name for thread in threading.enumerate()]
+    assert "cage-proxy" not in names
+    assert until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+@pytest.mark.parametrize("text", ["*", "*.org", "0x7f.1", "a b", "example.org:0", "https://a.b"])
+def test_a_list_that_cannot_be_read_stops_before_anything_starts(hall: Hall, text: str) -> None:
+    with pytest.raises(BadInput, match="hosts of a command"):
+        hall.sh("true", hosts=[text])
+
+
+def test_a_weaker_backend_gives_no_network_at_all(
+    hall: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("M31A_SANDBOX", "landlock")
+    with Cage(replace(hall.spec(), accepts="landlock")) as cage:
+        try:
+            cage.run(by_operator(Shell("true"), "test"))
+        except Exception as error:  # noqa: BLE001
+            pytest.skip(f"there is no Landlock here: {error}")
+        with pytest.raises(Refused, match="landlock cannot hold it"):
+            cage.run(by_operator(Shell("true"), "test"), hosts=["example.org"])
