@@ -17,6 +17,9 @@ MAX_LISTED = 500
 def add(commands: Any) -> None:
     """Register the commands of this module."""
     listing = commands.add_parser("approvals", help="questions that wait for a person")
+    listing.add_argument(
+        "--full", action="store_true", help="also the digest, and the rules that may be remembered"
+    )
     listing.set_defaults(call=_list)
     grants = commands.add_parser("grants", help="answers that are remembered; `revoke ID`")
     grants.set_defaults(call=_grants)
@@ -30,7 +33,8 @@ def add(commands: Any) -> None:
 def _list(call: Any) -> int:
     rows = list(approvals.pending(call.user))
     if call.json:
-        output.document({"approvals": [document(row) for row in rows]})
+        made = full if call.options.full else document
+        output.document({"approvals": [made(row) for row in rows]})
         return 0
     if not rows:
         output.text("Nothing waits for a person.")
@@ -50,11 +54,15 @@ def document(approval: Approval) -> dict[str, Any]:
         "decision": approval.decision,
         "action": approvals.card(approval)["action"],
         "rule": approval.rule,
-        "digest": approval.digest,
-        "rules": [{"id": one.digest, "text": one.text()} for one in approvals.offers(approval)],
         "expires_at": clock.stamp(approval.expires_at),
         "state": approval.state,
     }
+
+
+def full(approval: Approval) -> dict[str, Any]:
+    """The same with what `approve --seen` and `approve --rule` take."""
+    rules = [{"id": one.digest, "text": one.text()} for one in approvals.offers(approval)]
+    return {**document(approval), "digest": approval.digest, "rules": rules}
 
 
 def _grants(call: Any) -> int:

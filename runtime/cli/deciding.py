@@ -108,7 +108,7 @@ def _edit(call: Any) -> int:
     except ValueError as error:
         raise BadInput(
             f"action: it is no JSON: {error}.",
-            remedy="`m31a approvals --json` shows the action that was asked about.",
+            remedy="`m31a approvals --full --json` shows the action that was asked about.",
             field="action",
         ) from error
     done = approvals.edit(

@@ -17,7 +17,7 @@ def waiting(m31a: M31A, *steps: dict[str, object]) -> dict[str, str]:
     """The open question of a new run."""
     done = m31a.submit(*steps, FINISH, more=("--wait",))
     assert done.code == 4, done.err
-    rows = m31a("approvals", "--json").json["approvals"]
+    rows = m31a("approvals", "--full", "--json").json["approvals"]
     return next(row for row in rows if row["run"] == done.json["run"])
 
 
@@ -47,3 +47,12 @@ def test_an_action_is_changed_and_judged_anew(m31a: M31A):
     assert run["state"] == "succeeded"
     kinds = [row["type"] for row in m31a("events", asked["run"]).lines]
     assert "action.edited" in kinds and "approval.superseded" in kinds
+
+
+def test_a_rule_is_chosen_from_those_that_are_offered(m31a: M31A):
+    asked = waiting(m31a, {"kind": "run_tool", "program": "git", "args": ["tag", "one"]})
+    rule = next(one["id"] for one in asked["rules"] if one["text"].startswith("git tag …"))
+    assert m31a("approve", asked["id"], "--rule", rule, "--as", "bob").code == 2
+    assert m31a("approve", asked["id"], "--rule", rule, "--scope", "run", "--as", "bob").code == 0
+    (grant,) = m31a("grants", "--json").json["grants"]
+    assert grant["rule"]["argv"] == ["tag"]
