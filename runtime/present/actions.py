@@ -7,15 +7,19 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from runtime.core import patches
+from runtime.core.patch_names import InvalidPatch
 from runtime.workspaces.paths import shown
 
 from . import diffs, html, text, units
 
 Body = Mapping[str, Any]
 
+NAMED = 3
+"""Files of a patch that its sentence names."""
 MAX_COMPARED = 1000
 """Lines of a replacement that are compared; none of them is left out of the table."""
 ICONS = {
@@ -26,6 +30,9 @@ ICONS = {
     "replace_text": "pen",
     "write_file": "pen",
     "apply_patch": "pen",
+    "start_job": "play",
+    "job_output": "terminal",
+    "stop_job": "stop",
     "run_tool": "terminal",
     "run_shell": "terminal",
     "verify": "seal",
@@ -83,6 +90,18 @@ def _write(body: Body) -> SafeString:
     )
 
 
+def _patch(body: Body) -> SafeString:
+    """The files of a patch, as far as a sentence can hold them."""
+    try:
+        files = patches.parse(_string(body, "patch"))
+    except InvalidPatch:
+        return html.fixed("apply a patch")
+    paths = [path for change in files for path in change.paths]
+    named = format_html_join(", ", "{}", ((html.code(path),) for path in paths[:NAMED]))
+    more = f" and {units.count(len(paths) - NAMED, 'more file')}" if len(paths) > NAMED else ""
+    return format_html("apply a patch to {}{}", named, more)
+
+
 def _shell(body: Body) -> SafeString:
     first, *rest = _string(body, "script").strip("\n").split("\n")
     more = f" and {units.count(len(rest), 'more line')}" if rest else ""
@@ -96,7 +115,7 @@ _VERBS: dict[str, Callable[[Body], SafeString]] = {
     "grep": lambda b: format_html("search for {}{}", html.code(_string(b, "pattern")), _in(b)),
     "replace_text": _named("edit", "path"),
     "write_file": _write,
-    "apply_patch": lambda b: html.fixed("apply a patch"),
+    "apply_patch": _patch,
     "run_tool": lambda b: format_html("run {}{}", html.code(command(b)), _in(b, "cwd")),
     "run_shell": _shell,
     "verify": lambda b: html.fixed("run the verification"),
@@ -141,7 +160,8 @@ def whole(kind: str, body: Body) -> SafeString:
         path = _string(body, "path")
         blocks.append(html.coloured(_string(body, "content"), path, f"New content of {path}"))
     elif kind == "apply_patch":
-        blocks.append(diffs.render(_string(body, "patch")))
+        patch = _string(body, "patch")
+        blocks += [diffs.render(patch), html.fold("The patch as text", html.pre(patch, "Patch"))]
     blocks.append(_others(kind, body))
     return html.join(blocks)
 

@@ -59,7 +59,8 @@ def view(approval: Approval, card: Mapping[str, Any], now: datetime) -> dict[str
 def _whole(kind: str, body: Mapping[str, Any], card: Mapping[str, Any]) -> SafeString:
     """The whole action; folded only where a diff above says the same."""
     whole = actions.whole(kind, body)
-    if kind in {"replace_text", "write_file"} and str(card.get("diff") or "").startswith("--- "):
+    shown = str(card.get("diff") or "").startswith(("--- ", "diff --git "))
+    if kind in {"replace_text", "write_file", "apply_patch"} and shown:
         return html.fold("The action as proposed", whole)
     return whole
 

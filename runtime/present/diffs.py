@@ -34,6 +34,7 @@ MAX_COLOURED = 200_000
 MAX_PAIRS, MAX_PAIRS_OF_LINE = 400_000, 20_000
 """Pairs of words that are compared in a diff, and in one line."""
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_NEW_MODE = re.compile(r"^new (file )?mode 100(\d{3})$", re.MULTILINE)
 _MARKS = {"+": "add", "-": "del", " ": "same", "\\": "note"}
 
 Span = tuple[int, int]
@@ -118,6 +119,7 @@ def _file(item: PatchedFile, options: _Options) -> SafeString:
         source = text.visible(item.source_file.removeprefix("a/"))
         name = format_html("<code>{}</code> → {}", source, name)
     kind = "new file" if item.is_added_file else "removed" if item.is_removed_file else ""
+    kind = ", ".join(word for word in (kind, _mode(item)) if word)
     body: SafeString
     if item.is_binary_file:
         body = format_html('<p class="cut">{}</p>', "Binary file; not shown.")
@@ -133,6 +135,14 @@ def _file(item: PatchedFile, options: _Options) -> SafeString:
         item.removed,
         body,
     )
+
+
+def _mode(item: PatchedFile) -> str:
+    """What a patch says of the right to execute the file."""
+    found = _NEW_MODE.search(str(item.patch_info or ""))
+    if found is None or (item.is_added_file and found[2] != "755"):
+        return ""
+    return "can be executed" if found[2] == "755" else "can no longer be executed"
 
 
 def _table(item: PatchedFile, options: _Options) -> SafeString:
