@@ -28,7 +28,7 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.benchmarks.stream_parts import Listener, Memory, Speaker, sign_in  # noqa: E402
+from tests.benchmarks.stream_parts import MARK, RECITE, Listener, Memory, Speaker, sign_in  # noqa: E402
 from tests.worker.installation import COMMAND, Installation  # noqa: E402
 
 FIRST_MS, JOIN_MS = 150.0, 50.0
@@ -70,7 +70,7 @@ def p95(values: list[float]) -> float:
 
 def first_words(site: Installation, speaker: Speaker, samples: int) -> list[float]:
     """Milliseconds from the model's socket to the painted page, one for each answer."""
-    run = submit(site)
+    run = submit(site, MARK)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         page = browser.new_page()
@@ -91,16 +91,16 @@ def first_words(site: Installation, speaker: Speaker, samples: int) -> list[floa
     return [seen[number] - speaker.sent_at[number] for number in numbers]
 
 
-def submit(site: Installation) -> str:
+def submit(site: Installation, objective: str) -> str:
     """A run that the model server works on."""
-    told = site.json("submit", "--workspace", "w", "--objective", "Speak.", "--max-steps", "500")
+    told = site.json("submit", "--workspace", "w", "--objective", objective, "--max-steps", "500")
     return str(told["run"])
 
 
 async def recital(site: Installation, speaker: Speaker) -> list[Listener]:
     """Twenty sockets on one run while the model recites."""
     cookies = [sign_in(site, f"reader{number}") for number in range(BROWSERS // PER_PERSON)]
-    run = submit(site)
+    run = submit(site, RECITE)
     listeners = [Listener(run) for _ in range(BROWSERS)]
     joined = [asyncio.Event() for _ in listeners]
     tasks = [
@@ -159,7 +159,7 @@ def measure(samples: int, seconds: int) -> list[dict[str, object]]:
         site.start("--workers", "1")
         site.workspace()
         notes = folder / "w" / "notes.txt"
-        notes.write_text("x\n")
+        notes.write_text("".join(f"line {number}\n" for number in range(500)))
         subprocess.run(["git", "-C", str(folder / "w"), "add", "-A"], check=True)
         commit = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "two"]
         subprocess.run(["git", "-C", str(folder / "w"), *commit], check=True)

@@ -21,6 +21,9 @@ import websockets
 from tests.providers.raw_server import DONE, STREAM_HEAD, RawServer, call, event
 from tests.worker.installation import Installation
 
+MARK, RECITE = "Say marked words.", "Recite."
+"""The objectives by which the model knows what to do."""
+
 
 class Speaker:
     """An OpenAI-compatible server. First it says a marked word in each answer, then it recites."""
@@ -48,17 +51,17 @@ class Speaker:
 
     def _reply(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        number = self._asked
-        self._asked += 1
-        if number < self._samples:
-            self._mark(connection, number)
-            action = {"kind": "read_file", "path": "notes.txt"}
-        elif number == self._samples:
-            action = {"kind": "finish", "summary": "Said."}
-            connection.sendall(STREAM_HEAD)
-        else:
+        recites = f"Objective:\\n{RECITE}".encode() in self.server.requests[-1]
+        action: dict[str, Any] = {"kind": "finish", "summary": "Said."}
+        if recites:
             self._recite(connection)
-            action = {"kind": "finish", "summary": "Recited."}
+        elif self._asked < self._samples:
+            # Each reads another line, so that nothing looks like going round in circles.
+            action = {"kind": "read_file", "path": "notes.txt", "offset": self._asked + 1}
+            self._asked += 1
+            self._mark(connection, self._asked - 1)
+        else:
+            connection.sendall(STREAM_HEAD)
         usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
         end = call(json.dumps(action)) + event({}, "tool_calls") + event({}, usage=usage)
         connection.sendall(end + DONE)
