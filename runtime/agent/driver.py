@@ -48,9 +48,9 @@ def drive(
     try:
         session = Session(claim, stop=stop, cancel=cancel, lost=lost)
         session.prepare()
-        background.note_lost(session)
         if session.state.lost:
             _after_loss(session)
+        background.note_lost(session)
         _slice(session)
     except StaleFence:
         _let_go(claim, session)
