@@ -55,7 +55,11 @@ def start(
             remedy="Stop one with stop_job first.",
         )
     job = Job(
-        f"j{len(session.state.jobs) + 1}", pending.action, action.program, len(action.args or ())
+        f"j{len(session.state.jobs) + 1}",
+        pending.action,
+        action.program,
+        len(action.args or ()),
+        pending.hosts,
     )
     session.jobs.start(session.cage, command, job)
     outcome = Outcome(True, "", events=[_started(job)])

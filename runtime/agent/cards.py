@@ -14,6 +14,7 @@ from runtime.policy.verdict import CHANGES_VERIFICATION
 from runtime.secrets import redactor
 from runtime.workspaces.diffs import MAX_DIFF, of_edit, of_edits
 
+from . import network
 from .session import Session
 
 MAX_RULE = 160
@@ -95,7 +96,7 @@ def _card(session: Session, kind: str, body: dict[str, Any], verdict: Verdict) -
         ],
         risk=verdict.risk,
         effects=list(payload["effects"]),
-        sandbox=_sandbox(session, kind),
+        sandbox=_sandbox(session, kind, verdict),
         paths=sorted(verdict.operands),
         root=session.workspace.root,
         mode=session.run.mode,
@@ -154,7 +155,7 @@ def _change_of(session: Session, paths: list[str]) -> str:
     return text
 
 
-def _sandbox(session: Session, kind: str) -> dict[str, Any]:
+def _sandbox(session: Session, kind: str, verdict: Verdict) -> dict[str, Any]:
     """Where the action runs and what it can reach."""
     if kind in {"git_push", "git_commit"}:
         return {
@@ -165,7 +166,7 @@ def _sandbox(session: Session, kind: str) -> dict[str, Any]:
     limits = session.space.spec().limits
     return {
         "where": "in the cage",
-        "network": "none",
+        "network": network.told(session.workspace, verdict),
         "writes": session.workspace.root,
         "memory_bytes": limits.memory_bytes,
         "written_bytes": limits.written_bytes,

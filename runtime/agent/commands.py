@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -73,7 +73,7 @@ def _run(
 ) -> Outcome:
     try:
         with previewed(session, pending.action) as show:
-            result = run_seen(session, session.cage, command, show, timeout)
+            result = run_seen(session, session.cage, command, show, timeout, pending.hosts)
     except BadInput as error:
         raise Refused(error.message, remedy=error.remedy) from error
     if stopped(session, result):
@@ -95,14 +95,17 @@ def run_seen(
     command: Authorised[Command],
     show: OnOutput,
     timeout: int | None = None,
+    hosts: Sequence[str] = (),
 ) -> Result:
-    """Run a command in the foreground, within what is left of this hold. Raises as `Cage.run`."""
+    """Run a command in the foreground, within what is left of this hold. `hosts`: what it may reach.
+    Raises as `Cage.run`."""
     return cage.run(
         command,
         timeout=session.bounded(timeout),
         cancel=session.interrupt,
         on_output=show,
         keep=KEEP,
+        hosts=hosts,
     )
 
 
@@ -167,8 +170,9 @@ def standing(result: Result) -> str:
         return "[cancelled]"
     if result.timed_out:
         return f"[timed out after {result.duration_ms} ms]"
-    if result.limit:
+    if result.limit and result.status is None:
         return f"[ended at the limit {result.limit}]"
     if result.signal is not None:
         return f"[ended by signal {result.signal}]"
-    return f"[exit status {result.status}]"
+    reached = f"; it had reached the limit {result.limit}" if result.limit else ""
+    return f"[exit status {result.status}{reached}]"

@@ -42,6 +42,8 @@ class Job:
     action: str
     program: str
     count: int
+    hosts: tuple[str, ...] = ()
+    """What it may reach of the network."""
     began: float = field(default_factory=time.monotonic)
     log: JobLog = field(default_factory=JobLog)
     asked: int = 0
@@ -148,7 +150,12 @@ class Jobs:
 
         try:
             job.result = cage.run(
-                command, timeout=MAX_SECONDS, cancel=cancel, on_output=on_output, keep=KEEP
+                command,
+                timeout=MAX_SECONDS,
+                cancel=cancel,
+                on_output=on_output,
+                keep=KEEP,
+                hosts=job.hosts,
             )
         except M31AError as error:
             job.failure = str(error)

@@ -53,11 +53,19 @@ def trace_of(program: str, argument_count: int, result: Result) -> dict[str, Any
         "signal": result.signal,
         "timed_out": result.timed_out,
         "cancelled": result.cancelled,
+        "limit": result.limit,
         "truncated": result.truncated,
         "stdout_bytes": result.stdout_bytes,
         "stderr_bytes": result.stderr_bytes,
         "duration_ms": result.duration_ms,
         "cpu_ms": result.cpu_ms,
         "peak_memory": result.peak_memory,
-        "sandbox": dict(result.attestation),
+        "sandbox": dict(result.attestation) | _contacts(result),
     }
+
+
+def _contacts(result: Result) -> dict[str, Any]:
+    """The hosts that its proxy was asked for. A name may be made to carry something out."""
+    if not result.contacts:
+        return {}
+    return {"contacts": [redactor().value(dict(contact)) for contact in result.contacts]}

@@ -13,7 +13,9 @@ from runtime.core.actions import (
 from runtime.core.errors import Refused
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import ActionCompleted, ActionRefused, ActionStarted, FinishRefused
+from runtime.policy import Verdict
 
+from . import network
 from .session import Session
 from .state import State
 
@@ -22,7 +24,7 @@ OPEN_DEBT = (
 )
 
 
-def prepare_start(session: Session, action_id: str, action: Action) -> Payload:
+def prepare_start(session: Session, action_id: str, action: Action, verdict: Verdict) -> Payload:
     """`action.started`, or why it does not start: a refusal, or an edit that cannot be made."""
     kind = str(action.body()["kind"])
     if kind == "finish" and (refusal := refuse_finish(session.state)):
@@ -39,7 +41,8 @@ def prepare_start(session: Session, action_id: str, action: Action) -> Payload:
     if isinstance(action, ApplyPatch):
         return _start_patch(session, action_id, kind, action)
     program = action.program if isinstance(action, (RunTool, StartJob)) else None
-    return ActionStarted(action=action_id, kind=kind, program=program)
+    hosts = list(network.reachable(session.workspace, verdict)) if verdict.connects else []
+    return ActionStarted(action=action_id, kind=kind, program=program, hosts=hosts or None)
 
 
 def _start_edit(

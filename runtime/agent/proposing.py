@@ -162,7 +162,7 @@ def _judge(
         refused = ActionRefused(action=action_id, kind=kind, reason=verdict.reason, by=decided.rule)
         session.append([*events, refused], rows=[row], **counted)
         return None
-    last = prepare_start(session, action_id, action)
+    last = prepare_start(session, action_id, action, verdict)
     starts = isinstance(last, ActionStarted)
     session.append([*events, last], rows=[row, *sealed] if starts else [row], **counted)
     return session.state.pending
@@ -263,7 +263,9 @@ def _judge_again(session: Session, pending: Pending, raw: dict[str, Any]) -> Pen
     if verdict.decision != Decision.ALLOW:
         _ask_again(session, pending, raw, verdict, decided, row, approval)
         return None
-    return _start_approved(session, pending, raw, decided, row, approval, used=fact is not None)
+    return _start_approved(
+        session, pending, raw, verdict, decided, row, approval, used=fact is not None
+    )
 
 
 def _ask_again(
@@ -309,6 +311,7 @@ def _start_approved(
     session: Session,
     pending: Pending,
     raw: dict[str, Any],
+    verdict: Verdict,
     decided: PolicyDecided,
     row: Row,
     approval: Approval | None,
@@ -327,7 +330,7 @@ def _start_approved(
                 {"id": approval.pk, "state": "approved", "consumed_fence": 0},
             )
         )
-    last = prepare_start(session, pending.action, parse(raw))
+    last = prepare_start(session, pending.action, parse(raw), verdict)
     session.append([*events, last], rows=[row], changes=changes)
     if changes:
         faults.hit("consume.after_commit")

@@ -47,6 +47,8 @@ class Pending:
     comment: str = ""
     key: str = ""
     editor: str = ""
+    hosts: tuple[str, ...] = ()
+    """What its command may reach of the network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,7 @@ def _started(state: State, p: dict[str, Any], task: str) -> State:
         before=p.get("before"),
         after=p.get("after"),
         files=tuple((path, before, after) for path, before, after in p.get("files") or ()),
+        hosts=tuple(p.get("hosts") or ()),
     )
     return replace(state, pending=pending)
 

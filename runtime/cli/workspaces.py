@@ -25,6 +25,7 @@ def add(commands: Any) -> None:
     new.add_argument("--env", action="append", default=[], metavar="DIR")
     new.add_argument("--retention", default="redacted")
     new.add_argument("--sandbox", default="", metavar="landlock|none")
+    new.add_argument("--host", action="append", default=[], metavar="HOST[:PORT]")
     new.set_defaults(call=_add)
     which.add_parser("list", help="all of them").set_defaults(call=_list)
 
@@ -41,6 +42,7 @@ def _add(call: Any) -> int:
         env=options.env,
         retention=options.retention,
         sandbox=options.sandbox,
+        hosts=options.host,
     )
     for warning in advice(workspace.root, workspace.is_git, workspace.verify):
         output.note(f"Warning: {warning}")
@@ -73,4 +75,5 @@ def _document(workspace: Workspace) -> dict[str, Any]:
         "remotes": workspace.remotes,
         "retention": workspace.retention,
         "sandbox": workspace.sandbox,
+        "hosts": workspace.hosts,
     }

@@ -74,6 +74,7 @@ class Trace(models.Model):
     signal = models.IntegerField(null=True)
     timed_out = models.BooleanField()
     cancelled = models.BooleanField()
+    limit = models.CharField(max_length=32, null=True)
     truncated = models.BooleanField()
     stdout_bytes = models.PositiveBigIntegerField()
     stderr_bytes = models.PositiveBigIntegerField()

@@ -11,7 +11,8 @@ class Workspace(models.Model):
     `verify` is a list of argument vectors; `remotes` maps a name to a URL recorded at
     registration; `environments` lists directories mounted read-only; `limits` maps a
     limit's name to a number in its base unit (bytes, count, seconds); `sandbox` names the
-    weaker backend that was accepted for it in writing: landlock, none, or nothing.
+    weaker backend that was accepted for it in writing: landlock, none, or nothing; `hosts` lists
+    what a command that needs the network may reach beyond the hosts that it names.
     """
 
     class Retention(models.TextChoices):
@@ -31,5 +32,6 @@ class Workspace(models.Model):
         max_length=8, choices=Retention.choices, default=Retention.REDACTED
     )
     sandbox = models.CharField(max_length=16, default="")
+    hosts = models.JSONField(default=list)
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150)

@@ -8,15 +8,15 @@ from dataclasses import replace
 from runtime.core import clock
 from runtime.core.actions import Action, Finish
 
-from . import hashing, remembered
+from . import addresses, hashing, remembered
 from .case import NOTHING, Case, Finding
 from .context import Context, Request
 from .decision import Decision
 from .patterns import covers
 from .places import Lens
-from .reading import CHANGES, Verb
+from .reading import CHANGES, COMMANDS, Verb
 from .stages import STAGES, Stage
-from .verdict import CHANGES_VERIFICATION, Risk, StageResult, Verdict
+from .verdict import CHANGES_VERIFICATION, Risk, Source, StageResult, Verdict
 
 
 def gate(
@@ -80,7 +80,41 @@ def _verdict(case: Case, failed: str, found: Mapping[str, str | None]) -> Verdic
         moment=clock.stamp(case.context.moment) if case.context.moment else "",
         policy_hash=hashing.policy_hash(case.context),
         offers=remembered.offers(case) if decision is Decision.ASK and not failed else (),
+        network=bool(_talking(case)),
+        hosts=_hosts(case),
+        connects=decision is Decision.ALLOW and _connects(case, decisive.source),
     )
+
+
+def _talking(case: Case) -> list[int]:
+    """The commands of the cage, by their place, that need the network; a push is the server's."""
+    parts = case.reading.parts if case.reading is not None else ()
+    return [
+        index
+        for index, part in enumerate(parts)
+        if part.network and part.tool in COMMANDS and part.capability != "push"
+    ]
+
+
+def _hosts(case: Case) -> tuple[str, ...]:
+    """What they name; a file that such a command reads or writes is no host. Where a remembered
+    rule permits words that nobody has seen, only what the rule itself names."""
+    found: dict[str, None] = {}
+    for index in _talking(case):
+        part = case.parts[index]
+        files = {place.touch.path for place in part.places}
+        found.update(dict.fromkeys(host for host in part.hosts if host not in files))
+    if case.remembered is None:
+        return tuple(found)
+    seen = addresses.in_words(case.remembered.argv, network=True)
+    return tuple(host for host in found if host in seen)
+
+
+def _connects(case: Case, source: Source) -> bool:
+    talking = _talking(case)
+    if source in ("person", "grant"):
+        return bool(talking)
+    return bool(talking) and all(index in case.silenced for index in talking)
 
 
 def _permitting(case: Case) -> Finding | None:

@@ -21,9 +21,12 @@ MAX_LISTED = 64
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
-_METADATA = frozenset({ipaddress.ip_address("168.63.129.16")})
-"""Of a cloud, though the address is a public one."""
-_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+_METADATA = ("168.63.129.16/32", "192.0.0.0/24")
+"""Of clouds, though the address looks like a public one."""
+_CARRIERS = ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+"""Within what is public of IPv6: carriers of other addresses, examples, tests."""
+_UNICAST, _TRANSLATED = ipaddress.ip_network("2000::/3"), ipaddress.ip_network("64:ff9b::/96")
+_NEVER = tuple(ipaddress.ip_network(text) for text in (*_METADATA, *_CARRIERS))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -101,15 +104,14 @@ def spelled(host: str) -> str:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address belongs to neither a machine, a private network nor a cloud's metadata;
-    an address that carries another is as public as that one."""
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-        if address in _TRANSLATED:
-            inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-        if not all(is_public(one) for one in inner if one is not None):
-            return False
-    return address.is_global and not address.is_multicast and address not in _METADATA
+    """Whether an address belongs to neither a machine, a private network nor a cloud's metadata.
+    One that is translated to IPv4 is as public as that; other carriers of addresses are not."""
+    if address in _TRANSLATED:
+        return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    if address.version == 6 and address not in _UNICAST:
+        return False
+    special = any(address in network for network in _NEVER)
+    return address.is_global and not address.is_multicast and not special
 
 
 @dataclass(frozen=True, slots=True)

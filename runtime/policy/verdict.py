@@ -71,6 +71,13 @@ class Verdict:
     policy_hash: str
     offers: tuple[Remembered, ...] = ()
     """What a person may agree to in place of the exact action, where one is asked."""
+    network: bool = False
+    """Whether a command of it needs the network."""
+    hosts: tuple[str, ...] = ()
+    """The hosts that such a command names."""
+    connects: bool = False
+    """Whether it may have the network that it needs: a person, a remembered answer or an
+    operator's rule said so, never a default or a mode."""
 
     def as_payload(self) -> dict[str, Any]:
         """The form that is journaled: JSON of text, integers, lists and ASCII keys only.

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from runtime.core import ids
+from runtime.core import canonical, ids
 from runtime.models import Artifact, PolicyDecision, Trace
 
 from . import badges, html, text, units
@@ -44,14 +44,46 @@ def traces(rows: Iterable[Trace]) -> list[dict[str, Any]]:
             "duration": units.duration(row.duration_ms),
             "cpu": units.duration(row.cpu_ms),
             "memory": units.size(row.peak_memory),
+            "confined": _confined(row.sandbox),
         }
         for row in rows
     ]
 
 
 def _ended(row: Trace) -> dict[str, Any]:
-    names = ("status", "signal", "timed_out", "cancelled")
+    names = ("status", "signal", "timed_out", "cancelled", "limit")
     return {name: getattr(row, name) for name in names}
+
+
+def _confined(stored: str) -> SafeString:
+    """What confined a command, and what it reached of the network."""
+    facts = canonical.decode(stored.encode())
+    if not isinstance(facts, dict):
+        return html.EMPTY
+    contacts = facts.pop("contacts", [])
+    rows: list[tuple[str, SafeString | str]] = [
+        (name.replace("_", " "), text.visible(str(value))) for name, value in facts.items()
+    ]
+    rows += [("contact", text.visible(_contact(one))) for one in contacts if isinstance(one, dict)]
+    return html.fold(_network(facts, contacts), html.facts(rows))
+
+
+def _network(facts: dict[str, Any], contacts: list[Any]) -> str:
+    network = str(facts.get("network", "none"))
+    if network != "hosts":
+        return f"network {network}" if network != "none" else str(facts.get("backend", "cage"))
+    refused = sum(1 for one in contacts if isinstance(one, dict) and one.get("refused"))
+    reached = len(contacts) - refused
+    return f"network: {units.count(reached, 'host')} reached, {refused} refused"
+
+
+def _contact(one: dict[str, Any]) -> str:
+    place = f"{one.get('host')}:{one.get('port')}"
+    if one.get("refused"):
+        return f"{place} refused: {one['refused']}"
+    sent, received = (one.get(name) for name in ("sent", "received"))
+    size = [units.size(value) if isinstance(value, int) else "?" for value in (sent, received)]
+    return f"{place} sent {size[0]}, received {size[1]}"
 
 
 def _rule(row: PolicyDecision) -> SafeString:

@@ -28,6 +28,7 @@ def register_workspace(
     env: Sequence[str] = (),
     retention: str = "redacted",
     sandbox: str = "",
+    hosts: Sequence[str] = (),
 ) -> Workspace:
     """Register a directory. Raises `BadInput` naming the field; nothing is registered then."""
     if not rights.has(by, "manage_workspaces"):
@@ -45,6 +46,7 @@ def register_workspace(
         env=list(env),
         retention=retention,
         sandbox=sandbox,
+        hosts=list(hosts),
     )
     _check_apart(values)
     with open_system() as book:
@@ -62,6 +64,7 @@ def register_workspace(
             remotes=workspace.remotes,
             retention=workspace.retention,
             sandbox=workspace.sandbox or None,
+            hosts=workspace.hosts,
         )
         book.append(event, actor=f"user:{by.get_username()}")
     return workspace

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from runtime.core.errors import BadInput
+from runtime.policy import reach
 from runtime.policy.programs import DEFAULT_PROGRAMS
 from runtime.sandbox import ACCEPTABLE
 
@@ -39,6 +40,7 @@ class Draft:
     limits: dict[str, int]
     retention: str
     sandbox: str
+    hosts: list[str]
 
 
 def prepare(
@@ -52,6 +54,7 @@ def prepare(
     retention: str = "redacted",
     limits: dict[str, int] | None = None,
     sandbox: str = "",
+    hosts: Iterable[str] = (),
 ) -> dict[str, Any]:
     """The values of the row of `runtime.models.Workspace` but who made it and when.
 
@@ -78,6 +81,7 @@ def prepare(
             field="sandbox",
         )
     mounts.limits(limits or {})
+    reachable = _hosts(list(hosts))
     root = _root(path)
     is_git = os.path.lexists(os.path.join(root, ".git"))
     found = detect.repository(root) if is_git else detect.Repository({}, ())
@@ -92,6 +96,7 @@ def prepare(
         limits=dict(limits or {}),
         retention=retention,
         sandbox=sandbox,
+        hosts=reachable,
     )
     for program in lookup.missing(draft, [argv[0] for argv in draft.verify]):
         raise BadInput(
@@ -173,6 +178,19 @@ def _allowed(allow: list[str], allow_only: list[str]) -> list[str]:
                     field=field,
                 )
     return sorted(set(allow_only or DEFAULT_PROGRAMS) | set(allow))
+
+
+def _hosts(texts: list[str]) -> list[str]:
+    """Each in its one spelling."""
+    try:
+        return list(reach.listed(texts).texts())
+    except ValueError as error:
+        raise BadInput(
+            f"The host {error}.",
+            remedy="Write example.org, example.org:8443, *.example.org or an address; without a"
+            " port it is 80 and 443.",
+            field="host",
+        ) from None
 
 
 def _repository_above(path: str) -> str | None:

@@ -52,6 +52,7 @@ def test_everything_of_a_repository_is_found(site: Site) -> None:
             "web": "https://example.org/project",
         },
         "limits": {},
+        "hosts": [],
         "retention": "redacted",
         "sandbox": "",
     }

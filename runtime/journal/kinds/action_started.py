@@ -9,11 +9,12 @@ class ActionStarted(Payload):
     """The action is about to have its effect. Hashes say what an edit changes.
 
     `files`, of a patch: each path with what it is before and what it will be, as permission bits
-    and hash; "" where there is no file.
+    and hash; "" where there is no file. `hosts`, of a command: what it may reach; without it it has
+    no network.
     """
 
     type = "action.started"
-    bulky = ("files", "path")
+    bulky = ("files", "path", "hosts")
 
     action: str
     kind: str
@@ -22,3 +23,4 @@ class ActionStarted(Payload):
     before: str | None = None
     after: str | None = None
     files: list[list[str]] | None = None
+    hosts: list[str] | None = None

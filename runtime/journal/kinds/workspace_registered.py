@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from runtime.journal.kind import Payload
 
 
@@ -9,7 +11,7 @@ class WorkspaceRegistered(Payload):
     """An operator registered a directory."""
 
     type = "workspace.registered"
-    bulky = ("allowed", "verify", "remotes")
+    bulky = ("allowed", "verify", "remotes", "hosts")
 
     name: str
     root: str
@@ -21,3 +23,5 @@ class WorkspaceRegistered(Payload):
     retention: str
     sandbox: str | None = None
     """The weaker backend that was accepted for it, if any."""
+    hosts: list[str] = Field(default_factory=list)
+    """What a command that needs the network may reach, beyond what it names."""

@@ -92,11 +92,14 @@ def outcome(trace: dict[str, Any]) -> str:
         return "Timed out"
     if trace.get("cancelled"):
         return "Cancelled"
+    limit = str(trace.get("limit") or "").replace("_", " ")
+    if limit and trace.get("status") is None:
+        return f"Ended at the limit {limit}"
     if trace.get("signal"):
         return f"Ended by signal {_int(trace, 'signal')}"
     if trace.get("status") is None:
         return "Was not executed"
-    return f"Exit {_int(trace, 'status')}"
+    return f"Exit {_int(trace, 'status')}" + (f", at the limit {limit}" if limit else "")
 
 
 def _int(table: dict[str, Any], name: str) -> int:

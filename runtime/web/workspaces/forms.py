@@ -47,6 +47,13 @@ class NewWorkspace(forms.Form):
         widget=forms.Textarea(attrs=_LINES),
         help_text="Directories mounted read-only, one a line; .venv, venv and node_modules are found.",
     )
+    host = forms.CharField(
+        label="Hosts",
+        required=False,
+        widget=forms.Textarea(attrs=_LINES),
+        help_text="What a command may reach once its network is approved, beyond the hosts that it "
+        "names: example.org, example.org:8443 or *.example.org, one a line.",
+    )
     retention = forms.ChoiceField(
         label="Keep output", choices=Workspace.Retention.choices, initial="redacted"
     )
@@ -91,6 +98,10 @@ class NewWorkspace(forms.Form):
     def clean_env(self) -> list[str]:
         """One directory a line."""
         return self._lines("env")
+
+    def clean_host(self) -> list[str]:
+        """One host a line."""
+        return self._lines("host")
 
     def _lines(self, name: str) -> list[str]:
         lines = [line.strip() for line in self.cleaned_data[name].splitlines() if line.strip()]

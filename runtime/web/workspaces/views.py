@@ -63,6 +63,7 @@ def _register(form: NewWorkspace, user: User) -> bool:
             env=given["env"],
             retention=given["retention"],
             sandbox=given["sandbox"],
+            hosts=given["host"],
             by=user,
         )
     except (BadInput, Unavailable, Refused) as error:
@@ -110,6 +111,7 @@ def _view(row: Workspace, last: list[dict[str, Any]]) -> dict[str, Any]:
                 ("limits", _limits(row.limits)),
                 ("output kept", row.get_retention_display()),
                 ("confinement", _CONFINED[row.sandbox]),
+                ("hosts", _codes(row.hosts)),
                 ("registered by", text.visible(row.created_by)),
             ]
         ),
