@@ -56,3 +56,4 @@ def test_a_rule_is_chosen_from_those_that_are_offered(m31a: M31A):
     assert m31a("approve", asked["id"], "--rule", rule, "--scope", "run", "--as", "bob").code == 0
     (grant,) = m31a("grants", "--json").json["grants"]
     assert grant["rule"]["argv"] == ["tag"]
+    assert m31a("grants", "revoke", grant["id"], "--as", "bob").code == 0
