@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -45,6 +46,22 @@ def test_filters_by_run_person_decision_rule_and_type(
     assert shown("decision=DENY").count("policy.decided") == 1
     assert shown("rule=veto/root").count("policy.decided") == 1
     assert "No event fits" in shown("rule=none")
+
+
+def test_filters_by_days_that_are_both_included(alice: User, sol: User, place: Workspace) -> None:
+    factories.Story(alice, place)
+    today = datetime.now(UTC).date()
+    before, after = today - timedelta(days=1), today + timedelta(days=1)
+    client = signed_in(sol)
+
+    def shown(query: str) -> str:
+        return client.get(f"/audit/?{query}", headers={"hx-request": "true"}).text
+
+    assert "run.submitted" in shown(f"since={before}&until={after}")
+    assert "No event fits" in shown(f"since={after}") and "No event fits" in shown(
+        f"until={before}"
+    )
+    assert "run.submitted" in shown("since=nonsense&until=2026-99-99")
     assert shown("type=finish.refused").count("Finish refused") == 1
     assert shown("decision=ALLOW&rule=defaults/read").count("policy.decided") == 3
     assert "person.added" in shown("run=system")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from urllib.parse import urlencode
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -18,13 +19,16 @@ DECISIONS = ("ALLOW", "ASK", "ESCALATE", "DENY")
 
 @dataclass(frozen=True)
 class Wish:
-    """What the address asks for. `before` is the row number of the page before."""
+    """What the address asks for. `since` and `until` are days in UTC, both included; `before` is
+    the row number of the page before."""
 
     run: str = ""
     person: str = ""
     decision: str = ""
     rule: str = ""
     type: str = ""
+    since: str = ""
+    until: str = ""
     before: int = 0
 
     @classmethod
@@ -38,6 +42,8 @@ class Wish:
             decision=decision if decision in DECISIONS else "",
             rule=query.get("rule", "").strip()[:160],
             type=query.get("type", "").strip()[:40],
+            since=_day(query.get("since", "")),
+            until=_day(query.get("until", "")),
             before=int(before) if before.isdecimal() and len(before) < 19 else 0,
         )
 
@@ -49,9 +55,19 @@ class Wish:
             "decision": self.decision,
             "rule": self.rule,
             "type": self.type,
+            "since": self.since,
+            "until": self.until,
             "before": str(before) if before else "",
         }
         return urlencode({name: value for name, value in parts.items() if value})
+
+
+def _day(text: str) -> str:
+    """A day as `YYYY-MM-DD`; empty for anything else."""
+    try:
+        return date.fromisoformat(text.strip()[:10]).isoformat()
+    except ValueError:
+        return ""
 
 
 def chains(user: User) -> Q:
@@ -68,6 +84,11 @@ def rows(user: User, wish: Wish) -> tuple[list[tuple[int, EventRow]], bool]:
         found = found.filter(actor=f"user:{wish.person}")
     if wish.type:
         found = found.filter(type=wish.type)
+    # Moments are text of one form, so that they compare as they follow each other.
+    if wish.since:
+        found = found.filter(at__gte=wish.since)
+    if wish.until:
+        found = found.filter(at__lt=f"{wish.until}T99")
     if wish.decision or wish.rule:
         found = _decided(found, wish)
     if wish.before:
