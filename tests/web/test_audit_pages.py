@@ -47,6 +47,10 @@ def test_filters_by_run_person_decision_rule_and_type(
     assert shown("rule=veto/root").count("policy.decided") == 1
     assert "No event fits" in shown("rule=none")
 
+    assert shown("type=finish.refused").count("Finish refused") == 1
+    assert shown("decision=ALLOW&rule=defaults/read").count("policy.decided") == 3
+    assert "person.added" in shown("run=system")
+
 
 def test_filters_by_days_that_are_both_included(alice: User, sol: User, place: Workspace) -> None:
     factories.Story(alice, place)
@@ -62,9 +66,6 @@ def test_filters_by_days_that_are_both_included(alice: User, sol: User, place: W
         f"until={before}"
     )
     assert "run.submitted" in shown("since=nonsense&until=2026-99-99")
-    assert shown("type=finish.refused").count("Finish refused") == 1
-    assert shown("decision=ALLOW&rule=defaults/read").count("policy.decided") == 3
-    assert "person.added" in shown("run=system")
 
 
 def test_older_events_follow_without_gap(
