@@ -60,6 +60,8 @@ class Broker:
         self.setup, self.rules, self.pid = setup, rules, os.getpid()
         self.memory_bytes, self.written_bytes = setup["memory_bytes"], setup["written_bytes"]
         self.tmpfs_files, self.grace = setup["tmpfs_files"], setup["grace"]
+        self.cpu_seconds, self.processes = setup["cpu_seconds"], setup["processes"]
+        self.open_files = setup["open_files"]
         self.limits: list[tuple[int, int]] = setup["limits"]
         self.null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
         self.runs: list[Supervised] = []
@@ -87,9 +89,9 @@ class Broker:
             run.end(CANCELLED, at_once=True)
 
     def on_request(self) -> None:
-        """One command. Its first two descriptors and a broken one's are ours to close."""
+        """One command. Its first two descriptors are ours to close, all of them if it is broken."""
         # Not recv_fds: it drops the flag, and each command would inherit the others' descriptors.
-        room = socket.CMSG_LEN(4 * struct.calcsize("i"))
+        room = socket.CMSG_LEN(6 * struct.calcsize("i"))
         data, rights, _, _ = self.sock.recvmsg(1 << 19, room, socket.MSG_CMSG_CLOEXEC)
         fds = [fd for _, _, raw in rights for (fd,) in struct.iter_unpack("i", raw)]
         if not data:
@@ -97,12 +99,12 @@ class Broker:
             return
         try:
             self.runs.append(self.make(marshal.loads(data), fds))
+            fds = fds[:2]
         except (OSError, ValueError) as error:
             text = f"it was not started: {error}"
             os.write(fds[2], REPLY.pack(-1, BROKEN, 0, 0) + text.encode()[:1000])
-            fds += fds[2:]
         finally:
-            for fd in fds[:2] + fds[4:]:
+            for fd in fds:
                 os.close(fd)
 
     def make(self, request: dict[str, Any], fds: list[int]) -> Supervised:

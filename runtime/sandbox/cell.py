@@ -16,8 +16,10 @@ from runtime.core.errors import BadInput, Unavailable
 from runtime.policy.authorised import Authorised
 from runtime.sandbox import (
     backends,
+    cgroups,
     command,
     diagnosis,
+    ending,
     environment,
     layout,
     outside,
@@ -31,15 +33,6 @@ from runtime.sandbox.spec import CageSpec, Result
 
 _REQUEST_BYTES = 160 << 10  # one message to the broker; the kernel bounds one argument to 128 KiB
 _CWD_BYTES = 4096
-_LIMIT_NAMES = {
-    wire.OVER_MEMORY: "memory_bytes",
-    wire.OVER_WRITTEN: "written_bytes",
-    wire.OVER_FILES: "tmpfs_files",
-    wire.DISK_FULL: "free_disk",
-    wire.OVER_CPU: "cpu_seconds",
-    wire.OVER_OUTPUT: "total_output_bytes",
-}
-_LIMIT_SIGNALS = {25: "file_bytes"}  # SIGXFSZ
 
 
 class Cell:
@@ -63,6 +56,7 @@ class Cell:
         self._link: Broker | None = None
         self._prepared: Prepared | None = None
         self._facts: dict[str, str | int | bool] = {}
+        self._groups: cgroups.Place | None = None
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -149,18 +143,18 @@ class Cell:
             "stdout_to": stdout_to,
         }
         if link is not None:
-            with gate:
+            with gate, cgroups.Group(self._groups, self.spec.limits) as group:
                 done = command.exchange(
                     link, request, most=self.spec.limits.total_output_bytes,
-                    on_listener=gate.serve, **following,
+                    on_listener=gate.serve, group=group.fds, **following,
                 )  # fmt: skip
-            return self._result(subject, done, gate)
+            return self._result(subject, done, gate, group.account)
         wrapped = seatbelt.argv(
             prepared.profiles[profile], portable.bounded(argv, self.spec.limits)
         )
         place, variables = prepared.place(cwd), environment.placed(values, prepared)
         done = portable.exchange(wrapped, variables, place, **following)
-        return self._result(subject, done, gate)
+        return self._result(subject, done, gate, cgroups.Account())
 
     def _cwd(self, cwd: str) -> str:
         """A directory in the cage: relative to the root and inside it, by name at least. Links are
@@ -206,6 +200,7 @@ class Cell:
                 if self._prepared.profiles:  # no broker
                     return None, self._prepared
                 try:
+                    self._groups = cgroups.find()
                     self._link = Broker(
                         self._prepared, self.spec.root, self.spec.limits, self.spec.uid,
                         self.spec.gid, self.spec.label,
@@ -218,12 +213,19 @@ class Cell:
                 self._facts = self._prepared.facts | {
                     "uid": self._link.uid,
                     "written_limit": counts,
+                    **cgroups.mechanisms(self._groups, str(self._prepared.facts["process_limit"])),
                 }
             return self._link, self._prepared
 
-    def _result(self, subject: Command, done: command.Exchange, gate: outside.Gate) -> Result:
-        verdict, stderr = done.verdict, done.stderr.bytes()
-        status, signal = _ending(verdict)
+    def _result(
+        self,
+        subject: Command,
+        done: command.Exchange,
+        gate: outside.Gate,
+        account: cgroups.Account,
+    ) -> Result:
+        end = ending.judge(done.verdict, account, self.spec.limits)
+        verdict, stderr = end.verdict, done.stderr.bytes()
         failure = None
         if verdict.reason == wire.BROKEN:
             failure = f"The command was not completed: {verdict.text}."
@@ -231,11 +233,11 @@ class Cell:
             failure = diagnosis.failure(verdict.text.encode() or stderr, subject)
             stderr = b""  # it was bubblewrap's; the program never ran
         return Result(
-            status=status,
-            signal=signal,
+            status=end.status,
+            signal=end.signal,
             timed_out=verdict.reason == wire.TIMED_OUT,
             cancelled=verdict.reason == wire.CANCELLED,
-            limit=_LIMIT_NAMES.get(verdict.reason, _LIMIT_SIGNALS.get(signal or 0)),
+            limit=end.limit,
             stdout=done.stdout.bytes(),
             stderr=stderr,
             stdout_bytes=done.stdout.total + done.sent,
@@ -280,14 +282,3 @@ def _check_size(argv: list[bytes], env: dict[bytes, bytes]) -> None:
             remedy="Put the text into a file.",
             field="args",
         )
-
-
-def _ending(verdict: command.Verdict) -> tuple[int | None, int | None]:
-    """Exit status and signal; what was killed at a bound has no status of its own."""
-    code = verdict.code
-    if code is None:
-        killed = verdict.reason not in (wire.ENDED, wire.BROKEN)
-        return None, 9 if killed else None
-    if 128 < code <= 128 + 64:
-        return None, code - 128
-    return code, None

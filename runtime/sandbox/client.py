@@ -64,6 +64,9 @@ class Broker:
             "memory_bytes": limits.memory_bytes,
             "tmpfs_files": limits.tmpfs_files,
             "written_bytes": limits.written_bytes,
+            "cpu_seconds": limits.cpu_seconds,
+            "processes": limits.processes,
+            "open_files": limits.open_files,
             "limits": _rlimits(limits),
         }
         self._sock, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -72,10 +72,12 @@ def exchange(
     stdout_to: int | None,
     most: float = math.inf,
     on_listener: OnListener | None = None,
+    group: tuple[int, ...] = (),
 ) -> Exchange:
     """Send one command and read until it has ended; memory stays within `keep` per stream.
 
-    More than `most` bytes of output end the command. `on_listener` gets the socket of its proxy,
+    `group`: the way into its control group and its end, if it has one. More than `most` bytes of
+    output end the command. `on_listener` gets the socket of its proxy,
     where the request asks for one. Whatever the two callbacks raise ends the command and is raised
     here.
     """
@@ -89,7 +91,7 @@ def exchange(
                 os.fchown(fd, link.uid, -1)
         try:
             with theirs:
-                handed = _hand_over(link, request, given, theirs)
+                handed = _hand_over(link, request, given, theirs, group)
             if not handed:
                 return Exchange(GONE, kept["stdout"], kept["stderr"], 0.0, 0)
             reader = _Reader(link, mine, readers, kept, most, cancel, on_output, on_listener)
@@ -120,16 +122,20 @@ def _pipes(stdout_to: int | None) -> tuple[dict[int, str], list[int]]:
 
 
 def _hand_over(
-    link: Broker, request: dict[str, object], given: list[int], control: socket.socket
+    link: Broker,
+    request: dict[str, object],
+    given: list[int],
+    control: socket.socket,
+    group: tuple[int, ...],
 ) -> bool:
-    """Pass the descriptors on and keep none of them."""
+    """Pass the descriptors on and keep none of them but those of the group."""
     gate, gate_w = os.pipe()
     fds = [*given, gate, gate_w]
     try:
         # Read and write in one: a gate whose keeper dies stays shut, it does not report an end.
         both = os.open(f"/proc/self/fd/{gate}", os.O_RDWR | os.O_CLOEXEC)
         fds.append(both)
-        return link.send(request, [*given, control.fileno(), both])
+        return link.send(request, [*given, control.fileno(), both, *group])
     finally:
         for fd in fds:
             os.close(fd)

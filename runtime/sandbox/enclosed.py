@@ -36,11 +36,11 @@ SETUP_PATIENCE = 5.0  # seconds that bubblewrap may take beyond the deadline bef
 
 
 class Enclosed(Supervised):
-    """`fds` are stdout, stderr, control and gate; the last two are kept."""
+    """`fds` are stdout and stderr, then what is kept (`Supervised`)."""
 
     def __init__(self, broker: Broker, request: dict[str, Any], fds: list[int]) -> None:
-        stdout, stderr, control, self.gate = fds
-        super().__init__(broker, request, control)
+        stdout, stderr, *kept = fds
+        super().__init__(broker, request, kept)
         self.listens = request["listens"]
         self.first = self.first_fd = -1  # the first process of the namespace, as it is called here
         self.buffer = b""
@@ -70,7 +70,7 @@ class Enclosed(Supervised):
         self.monitor_fd = os.pidfd_open(self.monitor)
         broker.watch(self.status, self.on_status)
         broker.watch(self.monitor_fd, self.on_monitor)
-        broker.watch(control, self.on_control)
+        broker.watch(self.control, self.on_control)
 
     # -- what happens to it
 
@@ -106,6 +106,8 @@ class Enclosed(Supervised):
         try:
             for which, value in self.broker.limits:
                 resource.prlimit(pid, which, (value, value))
+            if self.join >= 0:
+                os.write(self.join, b"%d" % pid)
             if self.listens:
                 netns.listen(pid, self.control)
             os.write(self.gate, b"x")
@@ -141,7 +143,7 @@ class Enclosed(Supervised):
                 self.account(os.wait4(self.first, 0)[2])
             except ChildProcessError:
                 pass  # the monitor did: its own account holds it
-        self.answer(self.gate, self.status, self.monitor_fd, self.first_fd)
+        self.answer(self.status, self.monitor_fd, self.first_fd)
 
     def account(self, usage: resource.struct_rusage) -> None:
         """Take over what the kernel counted."""
@@ -178,6 +180,7 @@ class Enclosed(Supervised):
         if self.running:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.first_fd, signal.SIGKILL)
+            self.end_group()
             return
         stuck = self.first_fd < 0 and time.monotonic() >= self.kill_at + SETUP_PATIENCE
         if stuck and self.monitor_fd in self.broker.held:  # what is left waits at a shut gate

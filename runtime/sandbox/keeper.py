@@ -53,6 +53,7 @@ class Order:
     leash: int
     rules: int  # -1: no Landlock
     filter: Filter | None
+    join: int  # the way into its control group, -1: it has none
 
 
 def keep(order: Order) -> NoReturn:
@@ -69,7 +70,15 @@ def keep(order: Order) -> NoReturn:
 def _live(order: Order) -> tuple[int, bytes]:
     privileges.must("subreaper", privileges.libc.prctl(
         privileges.CHILD_SUBREAPER, ctypes.c_ulong(1), *[ctypes.c_ulong(0)] * 3))  # fmt: skip
-    mine = {order.null, order.stdout, order.stderr, order.status, order.leash, order.rules}
+    mine = {
+        order.null,
+        order.stdout,
+        order.stderr,
+        order.status,
+        order.leash,
+        order.rules,
+        order.join,
+    }
     _close_all_but(mine)  # leashes of other commands among them: they must have no third holder
     complaint, complaint_end = os.pipe2(os.O_CLOEXEC)
     keeper = os.getpid()
@@ -167,6 +176,8 @@ def _become(order: Order, complaint: int, keeper: int) -> NoReturn:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for at, fd in enumerate((order.null, order.stdout, order.stderr)):
             os.dup2(fd, at)
+        if order.join >= 0:
+            os.write(order.join, b"0")  # itself
         _enter(order)
         for which, value in order.limits:
             resource.setrlimit(which, (value, value))

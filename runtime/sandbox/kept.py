@@ -48,13 +48,13 @@ class Rules:
 
 
 class Kept(Supervised):
-    """`fds` are stdout, stderr, control and a gate, which is not needed; the last two are kept."""
+    """`fds` are stdout and stderr, then what is kept (`Supervised`); the gate is not needed."""
 
     def __init__(
         self, broker: Broker, rules: Rules, request: dict[str, Any], fds: list[int]
     ) -> None:
-        stdout, stderr, control, self.gate = fds
-        super().__init__(broker, request, control)
+        stdout, stderr, *kept = fds
+        super().__init__(broker, request, kept)
         self.command, self.root = -1, rules.root
         self.report = b""
         self.leash_end, self.leash = os.pipe2(os.O_CLOEXEC)
@@ -63,7 +63,7 @@ class Kept(Supervised):
             argv=request["argv"], env=request["env"], cwd=request["cwd"], root=rules.root,
             limits=_with_others(broker.limits), null=broker.null, stdout=stdout, stderr=stderr,
             status=status, leash=self.leash_end, rules=rules.of(request["profile"]),
-            filter=rules.filter,
+            filter=rules.filter, join=self.join,
         )  # fmt: skip
         try:
             self.pid = os.fork()
@@ -80,7 +80,7 @@ class Kept(Supervised):
         self.keeper_fd = os.pidfd_open(self.pid)
         os.set_blocking(self.status, False)
         broker.watch(self.keeper_fd, self.on_keeper)
-        broker.watch(control, self.on_control)
+        broker.watch(self.control, self.on_control)
 
     def on_keeper(self) -> None:
         """Its end is the end of the tree, unless it was killed: then the tree is ours."""
@@ -97,7 +97,7 @@ class Kept(Supervised):
             self.code, self.cpu, self.peak = keeper.ENDED.unpack_from(self.report)
             self.text = self.report[keeper.ENDED.size :].decode("utf-8", "replace")
         self.kill()
-        self.answer(self.gate, self.status, self.keeper_fd)
+        self.answer(self.status, self.keeper_fd)
 
     def read(self) -> None:
         """What the keeper has said so far: first the command's number, last how it ended."""
@@ -136,6 +136,7 @@ class Kept(Supervised):
     def kill(self) -> None:
         """The end of its leash tells the keeper; one that does not obey goes, and the rest with it."""
         if self.leash >= 0:
+            self.end_group()
             os.close(self.leash)
             self.leash = -1
         elif self.running and time.monotonic() >= self.kill_at + KEEPER_PATIENCE:

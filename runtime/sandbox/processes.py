@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def read_small(path: str) -> bytes:
@@ -79,6 +80,35 @@ def number_after(text: bytes, key: bytes) -> int | None:
 def written(pids: list[int]) -> int:
     """Bytes for the disk. A process holds the account of the children it has waited for, too."""
     return sum(number_after(read_small(f"/proc/{pid}/io"), b"\nwrite_bytes") or 0 for pid in pids)
+
+
+def cpu(pids: list[int]) -> float:
+    """Seconds of processor that they took, and the children that they have waited for."""
+    ticks = 0
+    for pid in pids:
+        fields = read_small(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        ticks += sum(map(int, fields[11:15]))  # user and system, its own and its children's
+    return ticks / TICKS
+
+
+def threads(pids: list[int]) -> int:
+    """How many threads they have together: the kernel bounds those."""
+    count = 0
+    for pid in pids:
+        try:
+            count += os.stat(f"/proc/{pid}/task").st_nlink - 2
+        except OSError:
+            continue
+    return count
+
+
+def open_files(pid: int) -> int:
+    """How many descriptors it has open."""
+    try:
+        size = os.stat(f"/proc/{pid}/fd").st_size  # from Linux 6.2 on it is their number
+        return size or len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return 0
 
 
 def resident(pids: list[int]) -> int:

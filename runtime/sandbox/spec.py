@@ -30,7 +30,8 @@ class Limits:
 
     `output_bytes` is what is kept per stream, half of it from the head and half from the tail;
     `tmpfs_files` bounds the files of each directory in memory; `cpu_seconds` counts all processes
-    together, `total_output_bytes` both streams, kept or not;
+    together, `total_output_bytes` both streams, kept or not; `cpus` processors at a time are given
+    where a control group can bound that;
     `written_bytes` counts what all processes of a command write to disk, `memory_bytes` what they
     hold together.
     """
@@ -45,6 +46,7 @@ class Limits:
     wall_seconds: float = 120.0
     output_bytes: int = 64 << 10
     cpu_seconds: float = 1200.0
+    cpus: float = 1024.0
     total_output_bytes: int = 4 << 30
 
     def __post_init__(self) -> None:

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.sandbox import processes
 from runtime.sandbox.wire import (
+    AT_OPEN_FILES,
+    AT_PROCESSES,
     CANCELLED,
     DISK_FULL,
     ENDED,
+    OVER_CPU,
     OVER_FILES,
     OVER_MEMORY,
     OVER_WRITTEN,
@@ -33,13 +36,17 @@ TAKEN_BYTES, TAKEN_FILES = 16 << 20, 2_000  # by whoever, before a command is bl
 class Supervised:
     """A command from its start to its answer. What differs by backend is in the last methods."""
 
-    def __init__(self, broker: Broker, request: dict[str, Any], control: int) -> None:
-        self.broker, self.control = broker, control
+    def __init__(self, broker: Broker, request: dict[str, Any], kept: list[int]) -> None:
+        """`kept`: control, gate, and, where the command has a control group, the way into it and
+        its end."""
+        self.broker, self.control, self.gate = broker, *kept[:2]
+        self.join, self.finish = kept[2:] or (-1, -1)
         self.looked = time.monotonic()
         self.deadline = self.looked + request["wall"]
         self.kill_at = float("inf")
         self.reason, self.text, self.code = ENDED, "", -1
-        self.cpu = self.peak = 0
+        self.stood = ENDED  # a bound at which it was seen
+        self.cpu = self.peak = self.took = 0
         self.free: tuple[int, int] | None = None  # bytes and files of the disk, at the first look
 
     # -- alike for all
@@ -82,6 +89,14 @@ class Supervised:
             self.end(OVER_FILES, at_once=True)
         if self.fills(self.tree()):
             self.end(DISK_FULL, at_once=True)
+        took = processes.cpu(pids)
+        self.took = max(self.took, round(took * 1e6))  # of what is killed the kernel tells nothing
+        if took > self.broker.cpu_seconds:
+            self.end(OVER_CPU, at_once=True)
+        if processes.threads(pids) >= self.broker.processes:
+            self.stood = AT_PROCESSES
+        elif any(processes.open_files(pid) >= self.broker.open_files for pid in pids):
+            self.stood = AT_OPEN_FILES
 
     def fills(self, place: str) -> bool:
         """Whether the disk of the tree runs out while this command is running."""
@@ -98,12 +113,19 @@ class Supervised:
             few_files and taken_files > TAKEN_FILES
         )
 
+    def end_group(self) -> None:
+        """End everything in its control group at once, if it has one."""
+        if self.finish >= 0:
+            with contextlib.suppress(OSError):
+                os.write(self.finish, b"1")
+
     def answer(self, *fds: int) -> None:
         """Everything is over: say so, let go of the descriptors, leave the broker."""
-        reply = REPLY.pack(self.code, self.reason, self.cpu, self.peak)
+        reason = self.stood if self.reason == ENDED else self.reason
+        reply = REPLY.pack(self.code, reason, max(self.cpu, self.took), self.peak)
         with contextlib.suppress(OSError):  # the caller may be gone: then there is nobody to tell
             os.write(self.control, reply + self.text.encode()[:1000])
-        for fd in (self.control, *fds):
+        for fd in (self.control, self.gate, self.join, self.finish, *fds):
             if fd >= 0:
                 self.broker.forget(fd)
                 os.close(fd)

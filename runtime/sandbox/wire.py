@@ -14,5 +14,5 @@ LISTENER = b"listener"
 PROXY_PORT = 3128
 """Where a command finds its proxy, on its own loopback device."""
 (ENDED, TIMED_OUT, CANCELLED, OVER_MEMORY, OVER_WRITTEN, OVER_FILES, DISK_FULL, BROKEN,
- OVER_CPU, OVER_OUTPUT) = range(10)  # fmt: skip
-"""Reasons."""
+ OVER_CPU, OVER_OUTPUT, AT_PROCESSES, AT_OPEN_FILES) = range(12)  # fmt: skip
+"""Reasons. The last two: it ended by itself, and was seen at a bound that the kernel holds."""
