@@ -23,6 +23,7 @@ from runtime import providers, sandbox
 from runtime.gating import policies
 from runtime.journal import guards, hint
 from runtime.models import Event
+from runtime.sandbox import cgroups, surroundings
 from runtime.worker import presence
 
 OLDEST = (3, 11)
@@ -54,7 +55,9 @@ def table(*, ask_models: bool = False) -> list[Row]:
     checks: list[Callable[[], Row]] = [
         _python,
         _kernel,
+        _surroundings,
         _sandbox,
+        _groups,
         _folder,
         _disk,
         _database,
@@ -92,6 +95,18 @@ def _kernel() -> Row:
             True,
         )
     return Row("kernel", True, f"{system}: namespaces, seccomp and pidfds are there.", "", True)
+
+
+def _surroundings() -> Row:
+    """What may stand in the way; whether it does, the rows of the sandbox find out."""
+    found = surroundings.look()
+    return Row("surroundings", not found.remedy, f"{found.words}.", found.remedy)
+
+
+def _groups() -> Row:
+    """What bounds memory and processes of a command as a whole."""
+    ok, words = cgroups.described()
+    return Row("control groups", ok, words, "" if ok else cgroups.REMEDY)
 
 
 def _read(path: str) -> str:
