@@ -48,6 +48,7 @@ from runtime.sandbox.supervised import WATCH_EVERY, Supervised
 from runtime.sandbox.wire import BROKEN, CANCELLED, REPLY
 
 FIRST_FREE_FD = 10
+REQUEST_BYTES = 1 << 19
 
 
 class Broker:
@@ -63,6 +64,7 @@ class Broker:
         self.cpu_seconds, self.processes = setup["cpu_seconds"], setup["processes"]
         self.open_files = setup["open_files"]
         self.limits: list[tuple[int, int]] = setup["limits"]
+        self.room = bytearray(REQUEST_BYTES)  # made once: so much memory anew takes its time
         self.null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
         self.runs: list[Supervised] = []
         self.held: dict[int, Callable[[], object]] = {}
@@ -92,13 +94,13 @@ class Broker:
         """One command. Its first two descriptors are ours to close, all of them if it is broken."""
         # Not recv_fds: it drops the flag, and each command would inherit the others' descriptors.
         room = socket.CMSG_LEN(6 * struct.calcsize("i"))
-        data, rights, _, _ = self.sock.recvmsg(1 << 19, room, socket.MSG_CMSG_CLOEXEC)
+        size, rights, _, _ = self.sock.recvmsg_into([self.room], room, socket.MSG_CMSG_CLOEXEC)
         fds = [fd for _, _, raw in rights for (fd,) in struct.iter_unpack("i", raw)]
-        if not data:
+        if not size:
             self.stop()
             return
         try:
-            self.runs.append(self.make(marshal.loads(data), fds))
+            self.runs.append(self.make(marshal.loads(memoryview(self.room)[:size]), fds))
             fds = fds[:2]
         except (OSError, ValueError) as error:
             text = f"it was not started: {error}"
