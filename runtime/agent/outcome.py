@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.artifacts import ArtifactFact
+from runtime.core import canonical
 from runtime.journal.kind import Payload
 from runtime.sandbox import Result
 from runtime.secrets import redactor
 
 MAX_OBSERVATION = 16_000
 """Characters of one observation that the model sees."""
+MAX_HOSTS, MAX_CONTACTS = 400, 1200
+"""Characters of a list of hosts and bytes of contacts in one trace: an event has to hold it."""
 
 
 @dataclass
@@ -60,12 +63,33 @@ def trace_of(program: str, argument_count: int, result: Result) -> dict[str, Any
         "duration_ms": result.duration_ms,
         "cpu_ms": result.cpu_ms,
         "peak_memory": result.peak_memory,
-        "sandbox": dict(result.attestation) | _contacts(result),
+        "sandbox": _confinement(result),
     }
 
 
-def _contacts(result: Result) -> dict[str, Any]:
-    """The hosts that its proxy was asked for. A name may be made to carry something out."""
-    if not result.contacts:
-        return {}
-    return {"contacts": [redactor().value(dict(contact)) for contact in result.contacts]}
+def _confinement(result: Result) -> dict[str, Any]:
+    """What confined a command, and the hosts that its proxy was asked for, as many as there is room
+    for. A name may be made to carry something out, so it is redacted."""
+    facts: dict[str, Any] = dict(result.attestation)
+    if "network_hosts" in facts:
+        facts["network_hosts"] = _listed(str(facts["network_hosts"]).split(" "))
+    contacts: list[Any] = []
+    left = MAX_CONTACTS
+    for contact in result.contacts:
+        row = redactor().value(dict(contact))
+        left -= len(canonical.encode(row))
+        if left < 0:
+            facts["contacts_left_out"] = len(result.contacts) - len(contacts)
+            break
+        contacts.append(row)
+    return facts | ({"contacts": contacts} if contacts else {})
+
+
+def _listed(hosts: list[str]) -> str:
+    """Hosts in one text; how many of them it has no room for. `action.started` holds them all."""
+    text, shown = "", 0
+    for host in hosts:
+        if len(text) + len(host) > MAX_HOSTS:
+            return f"{text}and {len(hosts) - shown} more"
+        text, shown = f"{text}{host} ", shown + 1
+    return text.strip()

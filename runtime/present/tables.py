@@ -73,8 +73,9 @@ def _network(facts: dict[str, Any], contacts: list[Any]) -> str:
     if network != "hosts":
         return f"network {network}" if network != "none" else str(facts.get("backend", "cage"))
     refused = sum(1 for one in contacts if isinstance(one, dict) and one.get("refused"))
-    reached = len(contacts) - refused
-    return f"network: {units.count(reached, 'host')} reached, {refused} refused"
+    reached, left = len(contacts) - refused, facts.get("contacts_left_out")
+    more = f", {left} not listed" if left else ""
+    return f"network: {units.count(reached, 'host')} reached, {refused} refused{more}"
 
 
 def _contact(one: dict[str, Any]) -> str:

@@ -51,6 +51,25 @@ def test_an_approved_command_reaches_the_registered_hosts_and_says_so(cast, clie
     assert f"127.0.0.2:{server.port}" in page and "not on the list" in page
 
 
+def test_a_command_that_asks_for_many_hosts_still_has_an_end_that_fits_its_event(cast, client):
+    names = [f"mirror-{n}.{'far-away.' * 4}example.net" for n in range(30)]
+    with origin() as server:
+        workspace(cast.alice, hosts=[server.name, *names], allow=["curl"])
+        many = "for n in $(seq 45); do curl -s http://host-$n.example.org/; done; true"
+        told = play(cast.alice, [shell(f"curl -sS http://{server.name}/; {many}"), FINISH])
+        answer(told, cast.bob)
+        told.work()
+        assert len(server.seen) == 1
+    assert told.of("action.started")[0]["hosts"][:1] == [server.name]
+    sandbox = told.of("action.completed")[0]["trace"]["sandbox"]
+    assert len(sandbox["contacts"]) + sandbox["contacts_left_out"] == 46
+    assert sandbox["network_hosts"].endswith(" more")
+    assert replay.check(told.run.pk) == ""
+    client.force_login(cast.alice)
+    page = client.get(f"/runs/{told.run.pk}/?tab=traces").content.decode()
+    assert f"{sandbox['contacts_left_out']} not listed" in page
+
+
 def test_a_private_host_that_the_action_names_is_not_reached_by_that(cast):
     with origin() as server:
         workspace(cast.alice, allow=["curl"])
