@@ -25,6 +25,8 @@ from .words import UNREAD, Wild
 MOST_WORDS = 3
 """Leading words that an offered rule binds at most."""
 MAX_ASKED = 16
+MAX_BYTES = 2 << 10
+"""Of a rule as canonical JSON: the event that says who agreed to it has to hold it whole."""
 _LIFTED = frozenset({"defaults", "mode"})
 _PATTERN = frozenset("*?[")
 
@@ -44,6 +46,11 @@ class Remembered:
     def digest(self) -> str:
         """Names the rule: SHA-256 over every field."""
         return digests.sha256(canonical.encode(self.as_data()))
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it can be journaled, and read by a person."""
+        return len(canonical.encode(self.as_data())) <= MAX_BYTES
 
     def as_data(self) -> dict[str, Any]:
         """Every field as plain data; `parse` reads it."""
@@ -114,7 +121,7 @@ def offers(case: Case) -> tuple[Remembered, ...]:
         for count in range(leading, 0, -1)
     )
     around = _around(case)
-    return tuple(one for one in found if one.rule.matches(part, around))
+    return tuple(one for one in found if one.is_short and one.rule.matches(part, around))
 
 
 def covers(remembered: Remembered, case: Case) -> bool:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.core import actions
+from runtime.core import actions, canonical
+from runtime.journal.kind import MAX_PAYLOAD
 from runtime.policy import Decision, GrantFact, Remembered, Rule, RuleLayer
 from runtime.policy.canonicalise import read
 from runtime.policy.places import Lens
@@ -45,6 +46,17 @@ def test_F11_a_rule_is_offered_narrowest_first_with_what_fits_and_what_does_not(
     fits, others = second.examples()
     assert fits == ["uv run pytest -q", "uv run pytest another", "uv run pytest one two"]
     assert others == ["uv run another", "uv run pytest --another", "another run pytest"]
+
+
+@pytest.mark.parametrize("count", [1, 20, 200])
+def test_F11_a_rule_that_its_event_could_not_hold_is_not_offered(count):
+    flags = " ".join(f"--deselect=tests/test_number_{n}.py" for n in range(count))
+    offers = WORLD.decide(shell(f"PYTHONPATH=. uv run pytest {flags}")).offers
+    assert bool(offers) == (count < 100)
+    for rule in offers:
+        by = {"grant": "g", "approval": "a", "key": "k" * 64, "scope": "run", "subject": "r",
+              "lifts": "ASK"}  # fmt: skip
+        assert len(canonical.encode({**by, "rule": rule.as_data()})) < MAX_PAYLOAD
 
 
 def test_F11_the_rule_covers_the_like_and_says_so():
