@@ -56,10 +56,10 @@ def end_cages(session: Session) -> None:
 
 def recover(session: Session, pending: Pending) -> Outcome | None:
     """What is known of an interrupted action; none where it is to be done (again)."""
-    if pending.kind in AGAIN:
-        return None
     if pending.raw_digest is not None and not session.sealed(pending):
         return _unknown(pending, "it was interrupted, and its secret form is gone")
+    if pending.kind in AGAIN:
+        return None
     action = session.action(pending)
     if isinstance(action, RunTool) and _commits(action):
         return None

@@ -80,6 +80,20 @@ def test_R2_F42_a_killed_command_is_not_repeated_and_its_outcome_is_unknown(cast
     check(told)
 
 
+def test_an_action_whose_secret_form_is_gone_is_not_done_again_and_the_run_goes_on(cast):
+    workspace(cast.alice, repository({"notes.txt": "x\n"}))
+    commit = {"kind": "git_commit", "message": "Use ghp_" + "b1" * 18}
+    told = submit(cast.alice, [EDIT, VERIFY, commit, FINISH])
+    work_and_die(lambda: setattr(publishing, "commit_tree", die))
+    assert told.last("action.started")["kind"] == "git_commit"
+    assert SealedBytes.objects.filter(run=told.run.pk).delete()[0] == 1
+    told.work()
+    unknown = told.last("action.outcome_unknown")
+    assert unknown["kind"] == "git_commit" and "secret form" in unknown["reason"]
+    assert told.state == "succeeded", told.last("task.failed")
+    check(told)
+
+
 def test_F44_a_worker_that_was_frozen_is_fenced_off(cast):
     workspace(cast.alice, repository({"slow.py": SLOW, ".gitignore": "*.log\n"}))
     told = submit(cast.alice, [tool("python3", "slow.py"), FINISH])
