@@ -81,9 +81,10 @@ class Guarded:
         """Ask it; see `Provider.decide`. Text beyond `max_bytes` ends the call."""
         shown: list[str] = []
         room = max_bytes
+        fault: Exception | None = None  # of the caller; a package may swallow what it is told by
 
         def show(text: str) -> None:
-            nonlocal room
+            nonlocal room, fault
             room -= len(text.encode("utf-8", "replace"))
             if room < 0:
                 raise too_large(max_bytes, "".join(shown))
@@ -91,6 +92,7 @@ class Guarded:
             try:
                 on_text(text)
             except Exception as error:
+                fault = fault or error
                 raise CallerFailed(error) from error
 
         if cancel.is_set():
@@ -105,17 +107,20 @@ class Guarded:
                 timeout=timeout,
                 max_bytes=max_bytes,
             )
-        except CallerFailed as failed:
-            raise failed.error from None
-        except ProviderError:
-            raise
+            checked = self._checked(answer, "".join(shown))
         except Exception as error:
+            if fault is not None:
+                raise fault from None
+            if isinstance(error, ProviderError):
+                raise
             raise ProviderError(
                 "malformed",
                 f"The provider {self.spec[:100]} failed: {type(error).__name__}.",
                 partial="".join(shown),
             ) from error
-        return self._checked(answer, "".join(shown))
+        if fault is not None:
+            raise fault
+        return checked
 
     def _checked(self, answer: object, shown: str) -> Answer:
         """The answer, if it is one: `text` is exactly what was shown."""

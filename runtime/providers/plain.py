@@ -25,6 +25,10 @@ class BadEvent(Exception):
     """An event that no server of this kind sends."""
 
 
+_UNREADABLE = (BadEvent, TypeError, ValueError, AttributeError, LookupError)
+"""What a dialect trips over in JSON of another shape than its servers send."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is posted: a path below the endpoint's URL, and JSON."""
@@ -88,17 +92,27 @@ async def _stream(
     )
     async with posted as response:
         if response.status_code != 200:
-            fault = dialect.fault(response.status_code, _json(await response.aread()))
-            raise _failure(endpoint, call, fault, response)
+            raise _refused(dialect, endpoint, call, response, _json(await response.aread()))
         async for event in _events(response, dialect.framing):
             try:
                 found = dialect.take(event, heard)
-            except (BadEvent, TypeError, ValueError, AttributeError, LookupError):
+            except _UNREADABLE:
                 raise wording.failure("malformed", endpoint.vendor, partial=call.text) from None
             if isinstance(found, Fault):
                 raise _failure(endpoint, call, found)
             call.hear(found)
     return conclude(call, heard)
+
+
+def _refused(
+    dialect: Dialect, endpoint: Endpoint, call: Call, response: httpx2.Response, body: object
+) -> ProviderError:
+    """What an error status amounts to, whatever its body is made of."""
+    try:
+        fault = dialect.fault(response.status_code, body)
+    except _UNREADABLE:
+        fault = Fault(wording.status_kind(response.status_code))
+    return _failure(endpoint, call, fault, response)
 
 
 async def _events(response: httpx2.Response, framing: Framing) -> AsyncIterator[dict[str, Any]]:

@@ -37,14 +37,19 @@ class Wordy:
             raise ZeroDivisionError("sk-of-mine")
         if self.what in ("auth", "rate_limit", "overload"):
             raise ProviderError(self.what, "It is as it is.")  # type: ignore[arg-type]
-        words = {"silent": [], "answer": ["I begin "], "cut": ["I begin "], "lie": []}
+        words = {"silent": [], "answer": ["I begin "], "cut": ["I begin "], "lie": [],
+                 "odd": [], "deaf": ["word "]}  # fmt: skip
         for word in words.get(self.what, ["word "] * 10_000):
             if cancel.wait(0.001):
                 raise ProviderError("cancelled", "As you like.", partial=said)
             if time.monotonic() > end:
                 raise ProviderError("timeout", "No time left.", partial=said)
             said += word
-            on_text(word)
+            try:
+                on_text(word)
+            except Exception:
+                if self.what != "deaf":
+                    raise
         if self.what == "cut":
             raise ProviderError("cut", "It broke off.", partial=said)
         if self.what == "silent":
@@ -53,6 +58,8 @@ class Wordy:
             raise ProviderError("timeout", "No time left.")
         if self.what == "lie":
             return Answer("never said", {"kind": "verify"}, Usage(-1, 0, False), "x")
+        if self.what == "odd":
+            return Answer("", {"kind": "verify"}, None, 7)  # type: ignore[arg-type]
         return Answer(said, {"kind": "verify"}, Usage(3, 2, False), "wordy")
 
 

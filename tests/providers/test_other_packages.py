@@ -38,7 +38,7 @@ def test_package_that_cannot_be_used_is_named(
         installed(spec)
 
 
-@pytest.mark.parametrize("what", ["crash", "lie"])
+@pytest.mark.parametrize("what", ["crash", "lie", "odd"])
 def test_whatever_it_does_is_a_failure_of_the_provider(
     installed: Callable[..., Provider], what: str
 ) -> None:
@@ -46,3 +46,13 @@ def test_whatever_it_does_is_a_failure_of_the_provider(
         ask(installed(f"wordy:{what}"))
     assert failure.value.kind == "malformed"
     assert "sk-of-mine" not in str(failure.value)
+
+
+def test_what_the_caller_raised_comes_back_though_the_package_swallowed_it(
+    installed: Callable[..., Provider],
+) -> None:
+    def tired(text: str) -> None:
+        raise InterruptedError("the lease is gone")
+
+    with pytest.raises(InterruptedError):
+        ask(installed("wordy:deaf"), on_text=tired)

@@ -116,6 +116,19 @@ def test_P14_error_body_is_bounded_too(voice: Voice, serve: Serve) -> None:
 
 
 @every_vendor
+@pytest.mark.parametrize(
+    "error",
+    [7, None, [], "x", {"details": 7}, {"details": {"a": 1}}, {"details": [{"retryDelay": [3]}]},
+     {"message": {"a": 1}, "details": [7]}],
+)  # fmt: skip
+def test_P14_error_body_of_any_shape_is_a_failure_of_its_status(
+    voice: Voice, serve: Serve, error: object
+) -> None:
+    server = serve(status(503, {"error": error}))
+    assert failure_of(voice, server.base).kind == "overload"
+
+
+@every_vendor
 def test_P14_compressed_bomb_is_refused_unread(voice: Voice, serve: Serve) -> None:
     bomb = gzip.compress(b"data: " + b"\0" * 200_000_000, 1)
     server = serve(head("text/event-stream", "Content-Encoding: gzip"), bomb)
