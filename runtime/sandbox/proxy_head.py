@@ -69,7 +69,7 @@ def read(data: bytes) -> Head:
         _check_host(fields, host, port, tunnel)
         if tunnel:
             return Head(True, host, port)
-        body = _body(fields)
+        body = _body(fields, version)
     except BadRequest as error:
         raise BadRequest(str(error), host, port) from None
     named = {
@@ -138,10 +138,11 @@ def _check_host(fields: list[tuple[bytes, bytes]], host: str, port: int, tunnel:
         raise BadRequest("the Host field names another host than the target")
 
 
-def _body(fields: list[tuple[bytes, bytes]]) -> int:
+def _body(fields: list[tuple[bytes, bytes]], version: bytes) -> int:
     length, coding = _one(fields, b"content-length"), _one(fields, b"transfer-encoding")
     if coding is not None:
-        if length is not None or coding.lower() != b"chunked":
+        # To HTTP/1.0 the coding says nothing: what follows would be another request.
+        if length is not None or coding.lower() != b"chunked" or version == b"HTTP/1.0":
             raise BadRequest("the length of the body is ambiguous")
         return CHUNKED
     if length is None:

@@ -164,6 +164,14 @@ def test_what_can_be_read_in_two_ways_is_refused(server: Origin, fields: tuple[s
     assert server.seen == []
 
 
+def test_chunks_in_a_request_of_http_1_0_are_refused(server: Origin) -> None:
+    with proxied(server.name) as to:
+        old = get(server.name, "Transfer-Encoding: chunked").replace(b"HTTP/1.1", b"HTTP/1.0")
+        assert status(ask(to, old + b"3\r\nabc\r\n0\r\n\r\n")) == 400
+        assert status(ask(to, get(server.name).replace(b"HTTP/1.1", b"HTTP/1.0"))) == 200
+    assert len(server.seen) == 1
+
+
 @pytest.mark.parametrize("body", [b"3;x=1\r\nabc\r\n0\r\n\r\n", b"3\nabc\n0\n\n", b"-1\r\n", b"3\r\nabcd\r\n",
                                   b"0\r\nTrailer: 1\r\n\r\n"])  # fmt: skip
 def test_odd_chunks_are_refused(server: Origin, body: bytes) -> None:
