@@ -34,5 +34,38 @@ MODEL_BYTES = env.int("M31A_MODEL_BYTES", 4 << 20, validate=validate.Range(min=1
 CONTEXT_CHARACTERS = env.int(
     "M31A_CONTEXT_CHARACTERS", 200_000, validate=validate.Range(min=4000, max=4_000_000)
 )
+CONTEXT_TOKENS = env.int("M31A_CONTEXT_TOKENS", 0, validate=validate.Range(min=0, max=10_000_000))
+"""A model's window in tokens; 0: as the table of models says."""
+OUTPUT_TOKENS = env.int(
+    "M31A_OUTPUT_TOKENS", 16_384, validate=validate.Range(min=256, max=1_000_000)
+)
+"""The longest answer that is reckoned with before a model is asked."""
+
+
+def _budget(name: str, default: int, least: int = 1) -> int:
+    variable = f"M31A_BUDGET_{name.upper()}"
+    return int(env.int(variable, default, validate=validate.Range(min=least, max=2**53 - 1)))
+
+
+BUDGETS = {
+    "model_calls": _budget("model_calls", 0, least=0),
+    "input_tokens": _budget("input_tokens", 50_000_000),
+    "output_tokens": _budget("output_tokens", 2_000_000),
+    "cost": _budget("cost", 10_000_000),
+    "wall_seconds": _budget("wall_seconds", 4 * 3600),
+    "cpu_seconds": _budget("cpu_seconds", 4 * 3600),
+    "memory_bytes": _budget("memory_bytes", 2 << 30, least=16 << 20),
+    "output_bytes": _budget("output_bytes", 8 << 30),
+    "artifact_bytes": _budget("artifact_bytes", 256 << 20),
+}
+"""What a run may use where nobody says otherwise; `model_calls` 0: twice its steps, `cost` in
+micro-units of money."""
+BUDGET_PAUSE_PERCENT = env.int(
+    "M31A_BUDGET_PAUSE_PERCENT", 80, validate=validate.Range(min=1, max=100)
+)
+"""How much of a budget may be used before a person is asked; 100: nobody is."""
+PRICE_INPUT = env.int("M31A_PRICE_INPUT", 5_000_000, validate=validate.Range(min=0, max=10**12))
+PRICE_OUTPUT = env.int("M31A_PRICE_OUTPUT", 25_000_000, validate=validate.Range(min=0, max=10**12))
+"""Micro-units of money for a million tokens of a model that the table of prices does not know."""
 ROLE = env.str("M31A_ROLE", "command")
 """Which part of the product this process is: `web`, `worker`, `reconciler` or `command`."""

@@ -20,6 +20,7 @@ from .keeping import keep_output
 from .outcome import Outcome, observable, trace_of
 from .projections import job_rows
 from .session import Session
+from .spending import of_trace
 from .state import JobFact, Pending
 
 SOON = 0.25
@@ -144,13 +145,15 @@ def _ended(session: Session, job: Job, reason: str) -> JobEnded:
     """`reason` is what made the worker interrupt it, if that is what ended it."""
     how, result, text = job.how(), job.result, job.whole()
     kept = keep_output(session, text, f"output of {job.id}, {job.program}", "output")
+    trace = trace_of(job.program, job.count, result) if result else None
     return JobEnded(
         action=job.action,
         job=job.id,
         reason=(reason or "stop") if how == "interrupted" else how,
         detail=observable(_standing(job))[0],
         characters=job.log.total,
-        trace=trace_of(job.program, job.count, result) if result else None,
+        trace=trace,
+        spent=of_trace(trace, waited=False),
         artifacts=[fact.payload() for fact in kept.facts] if text else [],
     )
 

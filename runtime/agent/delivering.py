@@ -72,6 +72,7 @@ def deliver(session: Session, pending: Pending, action: Finish) -> Delivery:
             tree=session.state.tree,
             commands=evidence.commands,
             reason=f"In a fresh copy: {evidence.reason}",
+            spent=evidence.spent,
         )
         return Delivery(
             f"The verification failed in a fresh copy of the tree: {evidence.reason}\n"
@@ -104,7 +105,12 @@ def _commit(session: Session, pending: Pending, action: Finish, evidence: Eviden
     report = redactor().value(_report(session, action, evidence, commit))
     kept_report = artifacts.keep(canonical.encode(report), "report.json", "report")
     events: list[Payload] = [
-        VerificationPassed(action=pending.action, tree=state.tree, commands=evidence.commands),
+        VerificationPassed(
+            action=pending.action,
+            tree=state.tree,
+            commands=evidence.commands,
+            spent=evidence.spent,
+        ),
         DeliveryCompleted(
             commit=commit,
             branch=branch(session),

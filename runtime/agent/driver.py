@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 
 from django.db import InterfaceError, InternalError, OperationalError
 
 from runtime import approvals, faults, tasks
+from runtime.core import likeness
 from runtime.core.actions import Action, AskHuman, Finish
 from runtime.core.errors import BadInput, M31AError, Refused, StaleFence, Unavailable
 from runtime.journal.kind import Payload
@@ -20,7 +22,18 @@ from runtime.providers import ProviderError
 from runtime.secrets import redactor
 from runtime.tasks import Claim
 
-from . import background, delivering, endings, inputs, machine, proposing, recovering, verifying
+from . import (
+    background,
+    delivering,
+    endings,
+    inputs,
+    machine,
+    pausing,
+    proposing,
+    recovering,
+    spending,
+    verifying,
+)
 from .cards import ask_human
 from .executing import execute
 from .outcome import Outcome
@@ -117,9 +130,9 @@ def _advance(session: Session) -> bool:
     effect = machine.step(session.state)
     match effect:
         case machine.AskModel():
-            return _run(session, proposing.ask_model(session))
+            return _within(session, lambda: proposing.ask_model(session))
         case machine.Decide(pending=pending):
-            return _run(session, proposing.reconsider(session, pending))
+            return _within(session, lambda: proposing.reconsider(session, pending))
         case machine.Refuse(pending=pending, reason=reason, by=by):
             proposing.refuse_pending(session, pending, reason, by)
         case machine.Answer(pending=pending):
@@ -132,6 +145,18 @@ def _advance(session: Session) -> bool:
         case machine.Wait():
             return False
     return True
+
+
+def _within(session: Session, go: Callable[[], Pending | None]) -> bool:
+    """Go on where the run's budgets allow it; a person may be asked first."""
+    session.compact()
+    match pausing.check(session):
+        case machine.Fail(reason=reason, detail=detail):
+            _end(session.claim, session, reason, detail)
+            return False
+        case False:
+            return False
+    return _run(session, go())
 
 
 def _run(session: Session, pending: Pending | None) -> bool:
@@ -215,6 +240,8 @@ def _complete(session: Session, pending: Pending, outcome: Outcome) -> None:
         diff=outcome.diff,
         trace=outcome.trace,
         artifacts=[fact.payload() for fact in outcome.artifacts],
+        spent=spending.of_trace(outcome.trace),
+        like=likeness.of_text(outcome.observation),
     )
     events = [event, *outcome.events]
     events += inputs.marks(session.state, events)

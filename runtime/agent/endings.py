@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
+
+from django.db.models.functions import Now
 
 from runtime import approvals, tasks
 from runtime.journal.append import Row
 from runtime.journal.kind import Payload
-from runtime.journal.kinds import TaskCancelled, TaskFailed, TaskSucceeded
+from runtime.journal.kinds import TaskCancelled, TaskFailed, TaskReleased, TaskSucceeded
 from runtime.journal.retrying import retrying
 from runtime.tasks import Claim
 
@@ -26,7 +29,7 @@ def fail(
 ) -> None:
     """End the task badly. What it changed stays in the worktree."""
     with tasks.held(claim, doing="complete") as hold:
-        projections.write(hold, rows, hold.record(before))
+        projections.record(hold, before, rows)
         ended = TaskFailed(reason=reason, detail=detail[:MAX_DETAIL])
         hold.move("failed", ended, reason=reason)
 
@@ -35,7 +38,7 @@ def fail(
 def succeed(claim: Claim, summary: str, before: Sequence[Payload], rows: Sequence[Row]) -> None:
     """End the task well, with the events and rows of its last action."""
     with tasks.held(claim, doing="complete") as hold:
-        projections.write(hold, rows, hold.record(before))
+        projections.record(hold, before, rows)
         hold.move("succeeded", TaskSucceeded(summary=summary[:MAX_DETAIL]))
 
 
@@ -45,6 +48,17 @@ def acknowledge_cancel(
 ) -> None:
     """End the task because that was asked for; the worker has stopped."""
     with tasks.held(claim, states=("cancelling",), doing="complete") as hold:
-        projections.write(hold, rows, hold.record(before))
+        projections.record(hold, before, rows)
         approvals.cancel_open(hold.book, "interrupted")
         hold.move("cancelled", TaskCancelled())
+
+
+@retrying
+def put_off(claim: Claim, seconds: int, before: Sequence[Payload]) -> None:
+    """Let go of a task that may be claimed again after some seconds, by the database's clock. No
+    attempt is used up, and no worker held."""
+    with tasks.held(claim, doing="suspend") as hold:
+        projections.record(hold, before, ())
+        later = Now() + timedelta(seconds=seconds)
+        released = TaskReleased(why="back-off")
+        hold.move("ready", released, fresh_attempt=False, available_at=later)

@@ -75,10 +75,24 @@ def step(state: State) -> Effect:
         )
     if state.steps >= state.max_steps:
         return Fail("step_limit", f"All {state.max_steps} steps are used.")
+    if state.loops.level == "stop":
+        return Fail("loop_detected", _round(state))
     return AskModel()
 
 
+def _round(state: State) -> str:
+    loops = state.loops
+    if loops.idle:
+        return (
+            f"The last {loops.idle} steps brought nothing new; the last one was taken "
+            f"{loops.times} times with the same result."
+        )
+    return f"The same edit was made {loops.edits} times; only blanks differ."
+
+
 def _go_on(state: State, pending: Pending) -> Effect:
+    if pending.kind == "budget":
+        return _paused(pending)
     if pending.started:
         return Recover(pending)
     if pending.answer == "pending":
@@ -100,3 +114,11 @@ def _go_on(state: State, pending: Pending) -> Effect:
     if pending.answer == "approved" and pending.kind == "ask_human":
         return Answer(pending)
     return Decide(pending)
+
+
+def _paused(pending: Pending) -> Effect:
+    """A person was asked whether the run may use the rest of a budget."""
+    if pending.answer == "denied":
+        why = f": {pending.comment}" if pending.comment else "."
+        return Fail("budget_denied", f"A person did not let the run use more{why}")
+    return Wait()

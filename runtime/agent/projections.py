@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.artifacts import ArtifactFact
-from runtime.core import canonical, clock
+from runtime.core import amounts, canonical, clock
 from runtime.journal.append import Row, now
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import JobEnded, PolicyDecided
-from runtime.models import Artifact, PolicyDecision, Trace
+from runtime.models import Artifact, PolicyDecision, Task, Trace
 from runtime.tasks import Hold
 
 from .session import Session
+from .spending import spent_by
 
 
 def artifact_rows(session: Session, action: str, facts: Sequence[ArtifactFact]) -> list[Row]:
@@ -71,8 +72,18 @@ def decision_row(session: Session, event: PolicyDecided, index: int) -> Row:
     return Row(PolicyDecision, values, seq_of=index)
 
 
-def write(hold: Hold, rows: Sequence[Row], numbers: dict[int, int]) -> None:
-    """Insert rows within a hold, given the number of each event by its index."""
+def record(hold: Hold, events: Sequence[Payload], rows: Sequence[Row]) -> None:
+    """Add events within a hold, with their rows and what they used."""
+    numbers = hold.record(events)
+    if used := spent_by(events):
+        spent = amounts.written(amounts.add(amounts.read(hold.task.spent), *used))
+        Task.objects.filter(pk=hold.task.pk).update(spent=spent)
+        hold.task.spent = spent
+    _write(hold, rows, numbers)
+
+
+def _write(hold: Hold, rows: Sequence[Row], numbers: dict[int, int]) -> None:
+    """Insert rows, given the number of each event by its index."""
     at = clock.stamp(hold.book.at)
     for row in rows:
         made = row.model(**row.numbered(numbers.get(0, 0), at))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 from django.conf import settings
 
 from runtime import approvals, faults, tasks
-from runtime.core import canonical, digests
+from runtime.core import canonical, digests, likeness
 from runtime.core.actions import Action, InvalidAction, parse
 from runtime.core.errors import Conflict, Refused
 from runtime.gating import decide
@@ -22,7 +23,6 @@ from runtime.journal.kinds import (
     AnswerRefused,
     ApprovalConsumed,
     MessageCompleted,
-    MessageCut,
     PolicyDecided,
 )
 from runtime.models import Approval, SealedBytes, Task, User
@@ -30,9 +30,8 @@ from runtime.policy import ApprovalFact, Decision, Verdict
 from runtime.providers import Answer, ProviderError
 from runtime.secrets import redactor, seal
 
-from . import background, inputs, projections
+from . import background, failing, inputs, projections, spending
 from .cards import MAX_RULE, question_for
-from .endings import acknowledge_cancel, fail
 from .preparing import prepare_start
 from .session import Session
 from .state import Pending
@@ -42,15 +41,15 @@ log = logging.getLogger(__name__)
 
 def ask_model(session: Session) -> Pending | None:
     """Ask, stream, validate, decide, journal. Returns an action that may run now, if any."""
-    message = new_id()
+    message, began = new_id(), time.monotonic()
     try:
         with DeltaWriter(session.run.pk, session.task.pk, message) as writer:
             answer = _listen(session, writer)
     except ProviderError as error:
-        _give_up(session, message, error)
+        failing.settle(session, message, error, time.monotonic() - began)
         return None
     spoke = bool(answer.text)
-    pending = _journal(session, message, answer)
+    pending = _journal(session, message, answer, time.monotonic() - began)
     if spoke:
         remove(session.run.pk, message)
     return pending
@@ -73,28 +72,9 @@ def _listen(session: Session, writer: DeltaWriter) -> Answer:
         writer.add(unsaid.end())
 
 
-def _give_up(session: Session, message: str, error: ProviderError) -> None:
-    """A failed call ends the task; what had streamed is kept and marked. Edits stay."""
-    events: list[Payload] = []
-    if error.partial:
-        events.append(MessageCut(message=message, text=error.partial, reason=error.kind))
-    if error.kind != "cancelled":
-        events += background.farewell(session, "task_failed")[0]
-        rows = projections.job_rows(session, events)
-        fail(session.claim, f"provider_{error.kind}", str(error), events, rows)
-    elif tasks.peek(session.claim) == "cancel":
-        events += background.farewell(session, "cancelled")[0]
-        rows = projections.job_rows(session, events)
-        acknowledge_cancel(session.claim, events, rows)
-        session.lost.set()
-    elif events and not session.lost.is_set():
-        session.append(events)
-    if error.partial:
-        remove(session.run.pk, message)
-
-
-def _journal(session: Session, message: str, answer: Answer) -> Pending | None:
+def _journal(session: Session, message: str, answer: Answer, seconds: float) -> Pending | None:
     step = session.state.answers + 1
+    spent = spending.of_answer(session, answer, seconds)
     spoken = MessageCompleted(
         message=message,
         step=step,
@@ -103,6 +83,8 @@ def _journal(session: Session, message: str, answer: Answer) -> Pending | None:
         input_tokens=answer.usage.input_tokens,
         output_tokens=answer.usage.output_tokens,
         estimated=answer.usage.estimated,
+        spent=spent,
+        cost_estimated=True if spent.get("estimated_cost") else None,
     )
     action: Action | None = None
     refusal = answer.error or ""
@@ -173,11 +155,14 @@ def _redacted(
 ) -> tuple[ActionProposed, list[Row]]:
     """The proposal as it may be written, and the sealed raw form where they differ."""
     shown = redactor().value(body)
+    like = likeness.of_action(shown)
     if shown is body:
-        return ActionProposed(action=action_id, kind=kind, step=step, body=body), []
+        return ActionProposed(action=action_id, kind=kind, step=step, body=body, like=like), []
     raw = canonical.encode(body)
     digest = digests.sha256(raw)
-    proposed = ActionProposed(action=action_id, kind=kind, step=step, body=shown, raw_digest=digest)
+    proposed = ActionProposed(
+        action=action_id, kind=kind, step=step, body=shown, raw_digest=digest, like=like
+    )
     values = {
         "run": session.run.pk,
         "action": action_id,
@@ -212,8 +197,7 @@ def _ask_person(
     background.end_all(session, "waiting")
     question = question_for(session, action_id, kind, body, verdict)
     with tasks.held(session.claim, doing="suspend") as hold:
-        seqs = hold.record(events)
-        projections.write(hold, rows, seqs)
+        projections.record(hold, events, rows)
         hold.book.set(**counted["run"])
         Task.objects.filter(pk=hold.task.pk).update(**counted["task"])
         approvals.request(hold, question)
@@ -283,8 +267,7 @@ def _ask_again(
     with tasks.held(session.claim, doing="suspend") as hold:
         if approval is not None and approval.state == "approved":
             approvals.supersede(hold.book, approval, "what it was given for has changed")
-        seqs = hold.record([decided])
-        projections.write(hold, [row], seqs)
+        projections.record(hold, [decided], [row])
         asked = approvals.request(hold, question)
     if pending.answer == "edited" and verdict.decision == Decision.ASK:
         _approve_as_edited(asked, pending.editor)

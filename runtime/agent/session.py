@@ -6,22 +6,25 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
-from runtime import artifacts, blobs
+from runtime import artifacts, blobs, budgets
+from runtime.budgets import Price
 from runtime.core import canonical
 from runtime.core.actions import MAX_TIMEOUT, Action, parse
+from runtime.core.errors import BadInput
 from runtime.gating import Subject
 from runtime.journal import append as journal
 from runtime.journal.append import Change, Row
 from runtime.journal.deltas import remove
-from runtime.journal.draft import whole
+from runtime.journal.draft import draft, whole
 from runtime.journal.kind import Payload
-from runtime.journal.kinds import REGISTRY, JobEnded
+from runtime.journal.kinds import REGISTRY, ContextCompacted, JobEnded, LoopWarned
 from runtime.journal.read import every
 from runtime.models import Run, SealedBytes, Task
 from runtime.providers import Provider, load
@@ -33,10 +36,12 @@ from runtime.workspaces.inputs import verification_inputs
 from runtime.workspaces.space import RunSpace
 from runtime.workspaces.usage import Survey
 
+from . import machine, spending, window
 from . import state as states
 from .interrupt import AnyOf
 from .jobs import Jobs
 from .prompt import PromptMaker
+from .spending import Purse
 from .state import Pending, State
 
 WHOLE = frozenset(
@@ -80,13 +85,15 @@ class Session:
             raise AssertionError("a task belongs to a run with a workspace")
         self.workspace = self.run.workspace
         self.state = self._fold()
-        self.prompts = PromptMaker(settings.M31A.CONTEXT_CHARACTERS)
+        self.purse = Purse(self.task)
         self.seen: str = ""
         """What the worktree looked like when its tree was last taken; nothing: nobody knows."""
         self.looked: Survey | None = None
         """What the last look at the whole worktree found."""
         self._cage: Cage | None = None
         self._began = time.monotonic()
+        self._providers: dict[str, Provider] = {}
+        self._prompts: tuple[tuple[str, bool], PromptMaker] | None = None
         self.previews: set[str] = set()
         """Actions whose output the pages saw as it came."""
         self.jobs = Jobs(claim.run, claim.task, self.interrupt)
@@ -111,11 +118,40 @@ class Session:
         """The editor of the run's worktree."""
         return self.space.editor()
 
-    @cached_property
+    @property
+    def spec(self) -> str:
+        """The specification of the model that is asked now."""
+        return self.workspace.fallback if self.state.fallback else self.run.provider
+
+    @property
+    def scripted(self) -> bool:
+        """Whether a script stands in the place of a model."""
+        return self.spec.startswith("scripted:")
+
+    @property
+    def price(self) -> Price:
+        """What the model costs that is asked now."""
+        return budgets.price(self.spec)
+
+    @property
     def provider(self) -> Provider:
-        """The model. Raises `BadInput` where its settings are missing."""
-        script = artifacts.read_script(self.run.script) if self.run.script else None
-        return load(self.run.provider, script=script, env=os.environ)
+        """The model that is asked now. Raises `BadInput` where its settings are missing."""
+        if self.spec not in self._providers:
+            script = artifacts.read_script(self.run.script) if self.scripted else None
+            self._providers[self.spec] = load(self.spec, script=script, env=os.environ)
+        return self._providers[self.spec]
+
+    @property
+    def prompts(self) -> PromptMaker:
+        """Makes the prompts for the model that is asked now, within its window."""
+        key = (self.spec, self.state.squeezed)  # of the present state: asked for the next one, too
+        if self._prompts is None or self._prompts[0] != key:
+            endpoint = getattr(self.provider, "endpoint", None)
+            asked = int(getattr(endpoint, "context", 0))
+            limit = window.characters(self.spec, asked, squeezed=self.state.squeezed)
+            said = window.instructions(self.space, self.state.base)
+            self._prompts = (key, PromptMaker(limit, self.workspace.allowed, said))
+        return self._prompts[1]
 
     @property
     def cage(self) -> Cage:
@@ -180,26 +216,74 @@ class Session:
         rows: Sequence[Row] = (),
         changes: Sequence[Change] = (),
     ) -> None:
-        """Journal a step and fold it. Raises `StaleFence`."""
-        drafts = journal.append(
+        """Journal a step and fold it, with what it used and what comes next reserves. Raises
+        `StaleFence`."""
+        drafts = [draft(payload) for payload in payloads]
+        after = self._after(payloads, [one.given for one in drafts])
+        for said in self._noticed(after):
+            drafts.append(draft(said))
+            after = states.apply(after, said.type, said.given(), self.task.pk)
+        columns = self.purse.settled(payloads, self._wanted(after))
+        journal.append(
             self.claim.by(),
-            payloads,
-            task=task or {"fence": self.claim.fence},
+            drafts,
+            task={**(task or {}), **columns},
             run=run,
             rows=rows,
             changes=changes,
         )
-        self.absorb(payloads, [draft.given for draft in drafts])
+        self.state = after
+
+    def _noticed(self, after: State) -> list[Payload]:
+        """What is to be said about the state that a step leads to."""
+        if after.answers == self.state.answers and after.turns == self.state.turns:
+            return []
+        if not isinstance(machine.step(after), machine.AskModel):
+            return []
+        found: list[Payload] = []
+        if after.loops.level == "warn" and not self.state.loops.level:
+            times, idle = max(after.loops.times, after.loops.edits), after.loops.idle
+            found.append(LoopWarned(step=after.answers, times=times, idle=idle))
+        cut = self._cut(after)
+        return [*found, cut] if cut else found
+
+    def _cut(self, state: State) -> ContextCompacted | None:
+        """What the next prompt must leave out to be within its bound."""
+        try:
+            cut = self.prompts.cut(state)
+        except BadInput:
+            return None  # the model cannot be loaded now; who asks it says so
+        return None if cut is None else ContextCompacted(**cut._asdict(), reason="window")
+
+    def compact(self) -> None:
+        """See to it that the next prompt is within its bound."""
+        if (cut := self._cut(self.state)) is not None:
+            self.append([cut])
+
+    def _wanted(self, state: State) -> dict[str, int]:
+        try:
+            return spending.wanted(self, state)
+        except BadInput:
+            return {}  # as above: what was done is written all the same
+
+    def see_limit(self, steps: int) -> None:
+        """Somebody may have granted more steps since this hold began."""
+        if steps > self.state.max_steps:
+            self.state = replace(self.state, max_steps=steps)
 
     def absorb(
         self, payloads: Sequence[Payload], given: Sequence[Mapping[str, Any]] | None = None
     ) -> None:
         """Fold events that were just written."""
-        for index, payload in enumerate(payloads):
-            stored = dict(given[index]) if given is not None else payload.given()
-            if payload.type in WHOLE:
-                stored = payload.given()
-            self.state = states.apply(self.state, payload.type, stored, self.task.pk)
+        self.state = self._after(payloads, given or [payload.given() for payload in payloads])
+
+    def _after(self, payloads: Sequence[Payload], given: Sequence[Mapping[str, Any]]) -> State:
+        """The state after events, each also given as it is stored."""
+        state = self.state
+        for payload, stored in zip(payloads, given, strict=True):
+            seen = payload.given() if payload.type in WHOLE else dict(stored)
+            state = states.apply(state, payload.type, seen, self.task.pk)
+        return state
 
     def sealed(self, pending: Pending) -> bool:
         """Whether the raw form of a redacted action is still there."""
@@ -228,7 +312,7 @@ class Session:
 
     def bounded(self, timeout: int | None) -> float | None:
         """The seconds that a command may take, as far as this hold still lasts."""
-        left = LONGEST_HOLD - (time.monotonic() - self._began)
+        left = min(LONGEST_HOLD - (time.monotonic() - self._began), self.purse.wall_left)
         if left >= MAX_TIMEOUT:
             return timeout
         wanted = self.space.spec().limits.wall_seconds if timeout is None else timeout

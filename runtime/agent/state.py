@@ -3,115 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-MAX_TURNS = 400
-"""Turns that are remembered for the model; older ones are counted."""
+from runtime.core import likeness
 
-EDITS = frozenset({"replace_text", "write_file", "apply_patch"})
+from .loops import NO_LOOPS, Step
+from .values import EDITS, MAX_TURNS, Bulk, JobFact, Pending, State, Turn, budget_of
 
-Bulk = str | dict[str, Any]
-"""A text, or a reference to it: `{"artifact": SHA-256, "size": bytes}`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One step as the model saw it: what it said, what it wanted, what came of it."""
-
-    step: int
-    said: Bulk = ""
-    wanted: Any = None
-    result: Bulk = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """An action that was proposed and has not ended."""
-
-    action: str
-    kind: str
-    step: int
-    body: Any
-    raw_digest: str | None = None
-    started: bool = False
-    path: str | None = None
-    before: str | None = None
-    after: str | None = None
-    files: tuple[tuple[str, str, str], ...] = ()
-    """Of a patch: each path with its state before and after."""
-    approval: str = ""
-    answer: str = ""
-    """How the approval stands: pending, approved, denied, expired, cancelled, superseded, or
-    edited: a person put another action in its place."""
-    comment: str = ""
-    key: str = ""
-    editor: str = ""
-    hosts: tuple[str, ...] = ()
-    """What its command may reach of the network."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobFact:
-    """A background job as the journal tells it. `reason` is "" while no end of it is known; `seen`:
-    how many answers there had been when it ended."""
-
-    id: str
-    action: str
-    program: str
-    reason: str = ""
-    detail: str = ""
-    characters: int = 0
-    artifact: str = ""
-    seen: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A task as its events tell it. `steps` counts this generation's answers, `answers` all."""
-
-    objective: str = ""
-    mode: str = "assisted"
-    task_key: str = "main"
-    require_edit: bool = False
-    max_steps: int = 100
-    verification: tuple[tuple[str, ...], ...] = ()
-    base: str = ""
-    base_tree: str = ""
-    commit: str = ""
-    tree: str = ""
-    head: str = ""
-    steps: int = 0
-    answers: int = 0
-    refused_in_row: int = 0
-    edit_open: bool = False
-    verified_tree: str = ""
-    left_out: frozenset[str] = frozenset()
-    inputs_changed: frozenset[str] = frozenset()
-    """Files that the verification runs, and that were changed at some time."""
-    pending: Pending | None = None
-    said: Bulk = ""
-    turns: tuple[Turn, ...] = ()
-    dropped_turns: int = 0
-    last_failure: Bulk = ""
-    expired: tuple[str, ...] = ()
-    """The key of each question that nobody answered in time."""
-    jobs: tuple[JobFact, ...] = ()
-    """Every background job that was started, in order."""
-    lost: bool = False
-    """Whether a lease was lost, and the worktree has not been restored since."""
-
-    @property
-    def debt(self) -> bool:
-        """Whether something changed since the operator's verification last passed."""
-        if self.edit_open:
-            return True
-        return self.tree != (self.verified_tree or self.base_tree)
-
-    @property
-    def changed(self) -> bool:
-        """Whether what would be delivered differs from where the run began."""
-        return self.tree != self.base_tree
+__all__ = ["EDITS", "MAX_TURNS", "Bulk", "JobFact", "Pending", "State", "Turn", "apply", "fold"]
 
 
 def fold(task: str, events: Iterable[tuple[str, str | None, dict[str, Any]]]) -> State:
@@ -151,7 +51,9 @@ def _submitted(state: State, p: dict[str, Any], task: str) -> State:
 
 
 def _message(state: State, p: dict[str, Any], task: str) -> State:
-    return replace(state, steps=state.steps + 1, answers=state.answers + 1, said=p.get("text", ""))
+    return replace(
+        state, steps=state.steps + 1, answers=state.answers + 1, said=p.get("text", ""), tries=0
+    )
 
 
 def _answer_refused(state: State, p: dict[str, Any], task: str) -> State:
@@ -161,11 +63,30 @@ def _answer_refused(state: State, p: dict[str, Any], task: str) -> State:
 
 
 def _proposed(state: State, p: dict[str, Any], task: str) -> State:
-    pending = Pending(p["action"], p["kind"], p["step"], p["body"], p.get("raw_digest"))
+    pending = Pending(
+        p["action"],
+        p["kind"],
+        p["step"],
+        p["body"],
+        p.get("raw_digest"),
+        like=p.get("like") or _like(p["body"]),
+    )
     return replace(state, pending=pending, refused_in_row=0)
 
 
+def _like(value: Any) -> str:
+    """What is the same for likes, where the event does not say it: what was moved out is like
+    itself."""
+    if isinstance(value, str):
+        return likeness.of_text(value)
+    return likeness.of_action(value)
+
+
 def _requested(state: State, p: dict[str, Any], task: str) -> State:
+    if p["kind"] == "budget":
+        asked = Pending(p["action"], "budget", state.answers, p["rule"])
+        asked = replace(asked, approval=p["approval"], answer="pending", key=p.get("key", ""))
+        return replace(state, pending=asked)
     if state.pending is None or state.pending.action != p["action"]:
         return state
     pending = replace(
@@ -180,14 +101,17 @@ def _answered(answer: str) -> Any:
         if pending is None or pending.approval != p["approval"]:
             return state
         comment = p.get("comment") or p.get("reason") or ""
+        if pending.kind == "budget" and answer != "denied":
+            passed = {budget_of(pending)} if answer == "approved" else set()
+            return replace(state, pending=None, passed=state.passed | passed)
         return replace(state, pending=replace(pending, answer=answer, comment=comment))
 
     return rule
 
 
 def _expired(state: State, p: dict[str, Any], task: str) -> State:
-    state = _answered("expired")(state, p, task)
     pending = state.pending
+    state = _answered("expired")(state, p, task)
     if pending is None or pending.approval != p["approval"]:
         return state
     return replace(state, expired=(*state.expired, pending.key))
@@ -198,7 +122,13 @@ def _edited(state: State, p: dict[str, Any], task: str) -> State:
     if pending is None or pending.action != p["action"]:
         return state
     pending = replace(
-        pending, body=p["body"], raw_digest=None, answer="edited", editor=p["by"], comment=""
+        pending,
+        body=p["body"],
+        raw_digest=None,
+        answer="edited",
+        editor=p["by"],
+        comment="",
+        like=_like(p["body"]),
     )
     return replace(state, pending=pending)
 
@@ -219,7 +149,7 @@ def _started(state: State, p: dict[str, Any], task: str) -> State:
 
 
 def _completed(state: State, p: dict[str, Any], task: str) -> State:
-    state = _end(state, p["observation"], failed=not p["ok"])
+    state = _end(state, p["observation"], failed=not p["ok"], like=p.get("like"))
     if p["kind"] in EDITS and p["ok"]:
         state = replace(state, edit_open=True)
     return state
@@ -235,14 +165,18 @@ def _unknown(state: State, p: dict[str, Any], task: str) -> State:
     return replace(state, edit_open=True) if p["kind"] in EDITS else state
 
 
-def _end(state: State, result: Bulk, *, failed: bool) -> State:
+def _end(state: State, result: Bulk, *, failed: bool, like: str | None = None) -> State:
     pending = state.pending
     if pending is None:
         return state
+    edit = pending.kind in EDITS and not failed
+    seen = Step(pending.like, like or _like(result), state.tree, edit)
+    waits = any(not job.reason for job in state.jobs)
+    loops = state.loops.after(seen, "job_output" if waits else pending.kind)
     if pending.editor and isinstance(result, str):
         result = f"[{pending.editor} changed the action; this is about the changed one]\n{result}"
     turn = Turn(pending.step, state.said, pending.body, result)
-    state = _turn(replace(state, pending=None, said=""), turn)
+    state = _turn(replace(state, pending=None, said="", loops=loops), turn)
     return replace(state, last_failure=result) if failed else state
 
 
@@ -322,7 +256,35 @@ def _job_ended(state: State, p: dict[str, Any], task: str) -> State:
 def _retried(state: State, p: dict[str, Any], task: str) -> State:
     """An action that was under way stays: its outcome is still to be found out."""
     under_way = state.pending if state.pending is not None and state.pending.started else None
-    return replace(state, steps=0, refused_in_row=0, expired=(), pending=under_way)
+    return replace(
+        state,
+        steps=0,
+        refused_in_row=0,
+        expired=(),
+        pending=under_way,
+        loops=NO_LOOPS,
+        tries=0,
+        fallback=False,
+    )
+
+
+def _model_failed(state: State, p: dict[str, Any], task: str) -> State:
+    if p["then"] == "fallback":
+        return replace(state, tries=0, fallback=True)
+    return replace(state, tries=p["attempt"]) if p["then"] in {"retry", "compact"} else state
+
+
+def _compacted(state: State, p: dict[str, Any], task: str) -> State:
+    return replace(
+        state,
+        shortened=p["shortened"],
+        dropped=p["dropped"],
+        squeezed=state.squeezed or p["reason"] == "context_length",
+    )
+
+
+def _budget_granted(state: State, p: dict[str, Any], task: str) -> State:
+    return replace(state, max_steps=p["limit"]) if p["budget"] == "steps" else state
 
 
 _RULES: dict[str, Any] = {
@@ -349,6 +311,9 @@ _RULES: dict[str, Any] = {
     "task.lease_expired": _lease_expired,
     "worktree.restored": _restored,
     "task.retried": _retried,
+    "model.failed": _model_failed,
+    "context.compacted": _compacted,
+    "budget.granted": _budget_granted,
     "job.started": _job_started,
     "job.ended": _job_ended,
 }

@@ -20,6 +20,7 @@ from .inputs import marks
 from .keeping import keep_output
 from .outcome import Outcome, bounded
 from .session import Session
+from .spending import of_results
 from .state import Pending
 from .trees import take, take_if_touched
 
@@ -36,6 +37,7 @@ class Evidence(NamedTuple):
     outputs: list[ArtifactFact]
     stopped: bool = False
     """The worker's own end cut it short."""
+    spent: dict[str, int] | None = None
 
 
 class Aftermath(NamedTuple):
@@ -97,9 +99,14 @@ def _ended(
             commands=evidence.commands,
             reason=reason,
             left_out=made,
+            spent=evidence.spent,
         )
     return VerificationPassed(
-        action=pending.action, tree=tree, commands=evidence.commands, left_out=made
+        action=pending.action,
+        tree=tree,
+        commands=evidence.commands,
+        left_out=made,
+        spent=evidence.spent,
     )
 
 
@@ -108,12 +115,14 @@ def run_all(session: Session, cage: Cage, action: str) -> Evidence:
     commands: list[dict[str, Any]] = []
     texts: list[str] = []
     outputs: list[ArtifactFact] = []
+    results: list[Result] = []
     reason, cut_short = "", False
     with previewed(session, action) as show:
         for argv in session.state.verification:
             command = by_operator(Exec(argv[0], tuple(argv[1:])), "verification")
             show("stdout", f"$ {' '.join(argv)}\n".encode("utf-8", "replace"))
             result = run_seen(session, cage, command, show)
+            results.append(result)
             output = redactor().text(result.text("stdout") + result.text("stderr"))
             texts.append(
                 f"$ {' '.join(argv)}\n{standing(result)}\n{bounded(output, PER_COMMAND)[0]}"
@@ -125,7 +134,8 @@ def run_all(session: Session, cage: Cage, action: str) -> Evidence:
                 reason = f"`{' '.join(argv)}`: {standing(result)}"
                 cut_short = stopped(session, result)
                 break
-    return Evidence(commands, "\n".join(texts), reason, outputs, cut_short)
+    spent = of_results(results)
+    return Evidence(commands, "\n".join(texts), reason, outputs, cut_short, spent)
 
 
 def _keep(session: Session, argv: Sequence[str], output: str) -> list[ArtifactFact]:

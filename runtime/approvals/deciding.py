@@ -166,7 +166,8 @@ def _answer(
     comment: str,
     offered: Remembered | None,
 ) -> None:
-    if approval.kind == Approval.Kind.QUESTION and wanted == "approved" and not comment.strip():
+    asks = approval.kind == Approval.Kind.QUESTION and approval.action_kind != "budget"
+    if asks and wanted == "approved" and not comment.strip():
         raise BadInput("comment: the answer is empty.", remedy="Write the answer as the comment.")
     if approval.kind == Approval.Kind.QUESTION and span.kind != "once":
         raise BadInput(

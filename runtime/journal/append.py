@@ -85,7 +85,7 @@ def new_id() -> str:
 
 def append(
     by: By,
-    payloads: Sequence[Payload],
+    payloads: Sequence[Payload | Draft],
     *,
     task: Mapping[str, Any],
     run: Mapping[str, Any] | None = None,
@@ -100,7 +100,7 @@ def append(
     be `Plus`: other tasks of the run count there, too. Raises `StaleFence` where the claim no
     longer holds, and then nothing is written.
     """
-    drafts = [draft(payload) for payload in payloads]
+    drafts = [item if isinstance(item, Draft) else draft(item) for item in payloads]
     work = _Work(by, drafts, task, run or {}, rows, changes, held, at or now())
     _commit(work)
     faults.hit("step.after_commit")

@@ -51,6 +51,8 @@ class Run(models.Model):
     steps = models.PositiveIntegerField(default=0)
     input_tokens = models.PositiveBigIntegerField(default=0)
     output_tokens = models.PositiveBigIntegerField(default=0)
+    budgets = models.TextField(default="")
+    """Its limits by name, as amounts (`runtime.core.amounts`); steps and attempts have columns."""
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     event_seq = models.PositiveBigIntegerField(default=0)
@@ -96,6 +98,10 @@ class Task(models.Model):
     """Whether the next claim starts a new attempt (first claim, lost lease, retry)."""
     crashes = models.PositiveIntegerField(default=0)
     steps = models.PositiveIntegerField(default=0)
+    spent = models.TextField(default="")
+    """Amounts that it has used, over all its generations."""
+    reserved = models.TextField(default="")
+    """Amounts that what its holder does now may use; they count as used where the holder dies."""
     lease_owner = models.CharField(max_length=200, default="")
     lease_seq = models.PositiveBigIntegerField(default=0)
     lease_expires_at = models.DateTimeField(null=True)

@@ -12,7 +12,9 @@ class Workspace(models.Model):
     registration; `environments` lists directories mounted read-only; `limits` maps a
     limit's name to a number in its base unit (bytes, count, seconds); `sandbox` names the
     weaker backend that was accepted for it in writing: landlock, none, or nothing; `hosts` lists
-    what a command that needs the network may reach beyond the hosts that it names.
+    what a command that needs the network may reach beyond the hosts that it names; `budgets` maps a
+    budget's name to the limit of its runs; `provider_retries` is how often a failed call of a model
+    is made again, `fallback` the specification of a model that then takes its place, or nothing.
     """
 
     class Retention(models.TextChoices):
@@ -33,5 +35,8 @@ class Workspace(models.Model):
     )
     sandbox = models.CharField(max_length=16, default="")
     hosts = models.JSONField(default=list)
+    budgets = models.JSONField(default=dict)
+    provider_retries = models.PositiveSmallIntegerField(default=0)
+    fallback = models.CharField(max_length=512, default="")
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150)

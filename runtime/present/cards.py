@@ -29,6 +29,7 @@ def view(approval: Approval, card: Mapping[str, Any], now: datetime) -> dict[str
         "run": approval.run_id,
         "kind": approval.kind,
         "is_question": question,
+        "is_budget": approval.action_kind == "budget",
         "sentence": _sentence(approval, card, body),
         "question": html.prose(str(card.get("question") or body.get("question") or "")),
         "decision": badges.decision(approval.decision),
@@ -71,6 +72,8 @@ def _list(value: Any) -> list[Any]:
 
 def _sentence(approval: Approval, card: Mapping[str, Any], body: Mapping[str, Any]) -> SafeString:
     role = text.visible(str(card.get("role") or "the model"))
+    if approval.action_kind == "budget":
+        return text.short(str(card.get("sentence") or ""), 200)
     if approval.kind == Approval.Kind.QUESTION:
         return format_html("{} asks a question", role)
     return format_html("{} wants to {}", role, actions.sentence(approval.action_kind, body))

@@ -9,6 +9,9 @@ from . import html, text
 
 _SENTENCES = {
     "step_limit": "the step limit was reached.",
+    "budget_exhausted": "a budget is used up.",
+    "budget_denied": "a person did not let it use more.",
+    "loop_detected": "the model went round in a circle.",
     "approvals_expired": "the same question waited in vain several times.",
     "attempts_exhausted": "the worker died too often while it ran.",
     "invalid_answers": "the model gave no valid action several times in a row.",
@@ -31,6 +34,9 @@ _SENTENCES = {
 _CHECK_SERVER = "Check the model’s server, then retry."
 _NEXT = {
     "step_limit": "Submit it again with more steps, or narrow the objective.",
+    "budget_exhausted": "Grant more below, then retry; or narrow the objective.",
+    "budget_denied": "Retry when it may use more; what it changed is kept.",
+    "loop_detected": "Retry with another model, or say in the objective what it kept missing.",
     "approvals_expired": "Retry when somebody is there to answer; it is asked about again.",
     "attempts_exhausted": "See the system page for the machine’s state, then retry.",
     "unavailable": "Mend what the detail names, then retry.",
@@ -40,7 +46,7 @@ _NEXT = {
     "provider_rate_limit": "Wait until the limit is over, then retry.",
     "provider_timeout": _CHECK_SERVER,
     "provider_overload": _CHECK_SERVER,
-    "provider_context_length": "Lower M31A_CONTEXT_CHARACTERS, then retry.",
+    "provider_context_length": "Lower M31A_CONTEXT_TOKENS, or allow retries for the workspace, then retry.",
     "provider_malformed": _CHECK_SERVER,
     "provider_cut": _CHECK_SERVER,
     "provider_unreachable": "Check the model’s address on the system page, then retry.",

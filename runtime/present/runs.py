@@ -71,6 +71,8 @@ def ask(question: Approval) -> SafeString:
     action = card.get("action") if isinstance(card, dict) else None
     if question.kind == Approval.Kind.QUESTION:
         said = card.get("question") or (action or {}).get("question") or ""
+        if question.action_kind == "budget":
+            return text.short(str(card.get("sentence") or "a budget nears its end"), 120)
         return format_html("the model asks: {}", text.short(str(said), 120))
     body = action if isinstance(action, dict) else None
     return format_html("may it {}?", actions.sentence(question.action_kind, body))

@@ -1,6 +1,7 @@
 """What people do with runs: submit, cancel, retry, read. Each wish is one call from every door."""
 
 from .cancelling import cancel
+from .granting import grant_budget
 from .reading import diff, inputs_changed, report, status, summaries
 from .registering import register_workspace
 from .retrying import retry
@@ -11,6 +12,7 @@ __all__ = [
     "Submitted",
     "cancel",
     "diff",
+    "grant_budget",
     "inputs_changed",
     "register_workspace",
     "report",

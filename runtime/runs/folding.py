@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.core import canonical
+from runtime.core import amounts, canonical
 from runtime.journal.draft import moved
 from runtime.journal.rows import EventRow
 from runtime.workflow.states import LEASED, run_state
@@ -47,6 +47,7 @@ def fold(events: Iterable[tuple[EventRow, EventRow]]) -> Projections:
         try:
             if rule is not None:
                 rule(made, event)
+            _spent(made, event)
             _references(made, stored, event)
         except (KeyError, TypeError, AttributeError) as error:
             raise Unfoldable(
@@ -62,6 +63,13 @@ def fold(events: Iterable[tuple[EventRow, EventRow]]) -> Projections:
             )
         )
     return made
+
+
+def _spent(made: Projections, event: EventRow) -> None:
+    """What the event says was used, counted on its task."""
+    task = made.tasks.get(str(event.task))
+    if task is not None and (used := event.payload.get("spent")):
+        task["spent"] = amounts.written(amounts.add(amounts.read(task["spent"]), used))
 
 
 def _references(made: Projections, stored: EventRow, event: EventRow) -> None:
@@ -111,6 +119,7 @@ def _submitted(made: Projections, event: EventRow) -> None:
         output_tokens=0,
         ended_at=None,
         state="running",
+        budgets=amounts.written(p.get("budgets") or {}),
     )
     for task in p["tasks"]:
         made.tasks[task["task"]] = {
@@ -124,6 +133,7 @@ def _submitted(made: Projections, event: EventRow) -> None:
             "fresh_attempt": True,
             "crashes": 0,
             "steps": 0,
+            "spent": "",
             "objective": p["objective"],
             "priority": 0,
             "write_paths": [],
@@ -202,11 +212,20 @@ def _run_retried(made: Projections, event: EventRow) -> None:
     )
 
 
+def _budget_granted(made: Projections, event: EventRow) -> None:
+    name, limit = event.payload["budget"], event.payload["limit"]
+    if name in ("steps", "attempts"):
+        made.run[f"max_{name}"] = limit
+    else:
+        given = amounts.read(made.run["budgets"])
+        made.run["budgets"] = amounts.written({**given, name: limit})
+
+
 def _requested(made: Projections, event: EventRow) -> None:
     p = event.payload
     made.approvals[p["approval"]] = {
         "task": event.task,
-        "kind": "question" if p["kind"] == "ask_human" else "action",
+        "kind": "question" if p["kind"] in ("ask_human", "budget") else "action",
         "action": p["action"],
         "action_kind": p["kind"],
         "decision": p["decision"],
@@ -300,6 +319,7 @@ _RULES: dict[str, Callable[[Projections, EventRow], None]] = {
     "run.submitted": _submitted,
     "run.cancel_requested": _cancel_requested,
     "run.retried": _run_retried,
+    "budget.granted": _budget_granted,
     "run.succeeded": _ended("succeeded"),
     "run.failed": _ended("failed"),
     "run.cancelled": _ended("cancelled"),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as made
 from typing import NamedTuple
 
 from django.conf import settings
 from django.db import IntegrityError
 from django.db.models.functions import Now
 
-from runtime import artifacts, tasks
-from runtime.core import texts
+from runtime import artifacts, budgets, tasks
+from runtime.core import amounts, texts
 from runtime.core.errors import BadInput, NotFound, NotYet, Refused, Unavailable
 from runtime.journal.append import new_id
 from runtime.journal.book import new_run
@@ -49,6 +51,8 @@ class Submission:
     max_attempts: int = 3
     key: str | None = None
     workflow: str = "single"
+    budgets: Mapping[str, int] = made(default_factory=dict)
+    """Limits by name, over those of the workspace and the settings. Steps and attempts, too."""
 
 
 class Submitted(NamedTuple):
@@ -70,6 +74,7 @@ def submit(wish: Submission) -> Submitted:
             f"{wish.by.get_username()} may not submit runs.",
             remedy="`m31a user add NAME --role submitter` gives that right.",
         )
+    wish = _with_own(wish)
     _check(wish)
     if wish.key is not None and (first := _earlier(wish.key, wish.by)):
         return first
@@ -82,6 +87,17 @@ def submit(wish: Submission) -> Submitted:
         )
     provider = _provider(wish)
     return _create(wish, workspace, provider)
+
+
+def _with_own(wish: Submission) -> Submission:
+    """Budgets that have fields of their own stand there."""
+    given = budgets.checked(wish.budgets)
+    return replace(
+        wish,
+        budgets={name: value for name, value in given.items() if name not in budgets.OWN},
+        max_steps=given.get("steps", wish.max_steps),
+        max_attempts=given.get("attempts", wish.max_attempts),
+    )
 
 
 def _check(wish: Submission) -> None:
@@ -178,11 +194,21 @@ def _run(
         require_edit=wish.require_edit,
         max_steps=wish.max_steps,
         max_attempts=wish.max_attempts,
+        budgets=amounts.written(_limits(wish, workspace)),
         state="running",
         submitted_by=wish.by.get_username(),
         key=wish.key,
         uid=pick_uid(_taken()),
     )
+
+
+def _limits(wish: Submission, workspace: Workspace) -> dict[str, int]:
+    """The run's limits as they are from now on, whatever the settings become."""
+    given = {**workspace.budgets, **wish.budgets}
+    found = budgets.limits(given, wish.max_steps, wish.max_attempts)
+    if "model_calls" not in given and not settings.M31A.BUDGETS["model_calls"]:
+        del found["model_calls"]  # it follows the steps, also where more are granted
+    return {name: value for name, value in found.items() if name not in budgets.OWN}
 
 
 def _make(run: Run, workspace: Workspace, script: artifacts.ArtifactFact | None) -> tuple[str, ...]:
@@ -266,6 +292,7 @@ def _write(
             tasks=[{"task": task_id, "key": task.key, "kind": task.kind, "role": task.role}],
             warnings=list(warnings),
             artifacts=[script.payload()] if script is not None else [],
+            budgets=amounts.read(run.budgets),
         )
         book.append(submitted, actor=actor)
         book.append(TaskReady(why="submitted"), actor=actor, task=task_id)

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django.db.transaction import on_commit
 
 from runtime import faults
-from runtime.core import ids
+from runtime.core import amounts, ids
 from runtime.core.errors import NotFound
 from runtime.journal import deltas, unfinished
 from runtime.journal.book import open_run
@@ -148,8 +148,10 @@ def _take_back(task_id: str, run_id: str, fence: int, lease_seq: int, *, gone: b
             move(book, task, "cancelled", TaskCancelled(), by=by)
             return 1
         crashes = task.crashes + 1
+        counted = amounts.read(task.reserved)
+        spent = amounts.written(amounts.add(amounts.read(task.spent), counted))
         book.append(
-            TaskLeaseExpired(owner=task.lease_owner, crashes=crashes),
+            TaskLeaseExpired(owner=task.lease_owner, crashes=crashes, spent=counted or None),
             actor="reconciler",
             task=task_id,
             attempt=task.attempt,
@@ -160,8 +162,11 @@ def _take_back(task_id: str, run_id: str, fence: int, lease_seq: int, *, gone: b
                 reason="attempts_exhausted",
                 detail=f"{task.attempt} attempts ended without a result.",
             )
-            move(book, task, "failed", failed, by=by, crashes=crashes, reason="attempts_exhausted")
+            reason = "attempts_exhausted"
+            move(book, task, "failed", failed, by=by, crashes=crashes, reason=reason, spent=spent)
         else:
             ready = TaskReady(why="lease_lost")
-            move(book, task, "ready", ready, by=by, crashes=crashes, fresh_attempt=True)
+            move(
+                book, task, "ready", ready, by=by, crashes=crashes, fresh_attempt=True, spent=spent
+            )
     return 1

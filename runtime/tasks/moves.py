@@ -94,7 +94,7 @@ def move(
     if not legal(before, state):
         raise Refused(f"A task that is {before} cannot become {state}.")
     if before in LEASED and state not in LEASED:
-        values = {"lease_owner": "", "lease_expires_at": None, **values}
+        values = {"lease_owner": "", "lease_expires_at": None, "reserved": "", **values}
     changed = Task.objects.filter(pk=task.pk, state=before, fence=task.fence)
     if changed.update(state=state, **values) != 1:
         raise Refused(f"The task is not {before} any more.")

@@ -45,7 +45,7 @@ def test_whatever_happens_the_tables_agree_with_the_journal(people, seed):
 
 
 NO_PROJECTION = {
-    "Task": {"available_at", "lease_seq", "lease_expires_at", "run", "id"},
+    "Task": {"available_at", "lease_seq", "lease_expires_at", "reserved", "run", "id"},
     "Run": {"id", "anchored_seq"},
     "Artifact": {"created_at", "id", "run"},
     "Approval": {"id", "run"},

@@ -22,7 +22,9 @@ from .approval_denied import ApprovalDenied
 from .approval_expired import ApprovalExpired
 from .approval_requested import ApprovalRequested
 from .approval_superseded import ApprovalSuperseded
+from .budget_granted import BudgetGranted
 from .checkpoint_created import CheckpointCreated
+from .context_compacted import ContextCompacted
 from .delivery_completed import DeliveryCompleted
 from .finish_refused import FinishRefused
 from .grant_created import GrantCreated
@@ -30,8 +32,10 @@ from .grant_revoked import GrantRevoked
 from .job_ended import JobEnded
 from .job_started import JobStarted
 from .link_made import LinkMade
+from .loop_warned import LoopWarned
 from .message_completed import MessageCompleted
 from .message_cut import MessageCut
+from .model_failed import ModelFailed
 from .person_added import PersonAdded
 from .person_password_set import PersonPasswordSet
 from .person_signed_in import PersonSignedIn
@@ -80,7 +84,9 @@ __all__ = [
     "ApprovalExpired",
     "ApprovalRequested",
     "ApprovalSuperseded",
+    "BudgetGranted",
     "CheckpointCreated",
+    "ContextCompacted",
     "DeliveryCompleted",
     "FinishRefused",
     "GrantCreated",
@@ -88,8 +94,10 @@ __all__ = [
     "JobEnded",
     "JobStarted",
     "LinkMade",
+    "LoopWarned",
     "MessageCompleted",
     "MessageCut",
+    "ModelFailed",
     "PersonAdded",
     "PersonPasswordSet",
     "PersonSignedIn",

@@ -23,3 +23,6 @@ class ActionCompleted(Payload):
     diff: str | None = None
     trace: dict[str, Any] | None = None
     artifacts: list[dict[str, Any]] = Field(default_factory=list)
+    spent: dict[str, int] | None = None
+    like: str | None = None
+    """The same for observations that say the same (`runtime.core.likeness`)."""

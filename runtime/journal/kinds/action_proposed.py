@@ -18,3 +18,5 @@ class ActionProposed(Payload):
     step: int
     body: dict[str, Any]
     raw_digest: str | None = None
+    like: str | None = None
+    """The same for proposals that say the same (`runtime.core.likeness`)."""

@@ -28,3 +28,4 @@ class JobEnded(Payload):
     characters: int = 0
     trace: dict[str, Any] | None = None
     artifacts: list[dict[str, Any]] = Field(default_factory=list)
+    spent: dict[str, int] | None = None

@@ -18,3 +18,7 @@ class MessageCompleted(Payload):
     input_tokens: int
     output_tokens: int
     estimated: bool
+    spent: dict[str, int] | None = None
+    """What the call used of the run's budgets."""
+    cost_estimated: bool | None = None
+    """Whether its price is a guess."""

@@ -38,3 +38,5 @@ class RunSubmitted(Payload):
     tasks: list[dict[str, str]]
     warnings: list[str] = Field(default_factory=list)
     artifacts: list[dict[str, Any]] = Field(default_factory=list)
+    budgets: dict[str, int] | None = None
+    """Its limits by name, but for steps and attempts."""

@@ -12,3 +12,5 @@ class TaskLeaseExpired(Payload):
 
     owner: str
     crashes: int
+    spent: dict[str, int] | None = None
+    """What its holder had reserved: nobody knows, so it counts as used."""

@@ -20,3 +20,4 @@ class VerificationFailed(Payload):
     commands: list[dict[str, Any]]
     reason: str
     left_out: list[str] = Field(default_factory=list)
+    spent: dict[str, int] | None = None

@@ -19,3 +19,4 @@ class VerificationPassed(Payload):
     tree: str
     commands: list[dict[str, Any]]
     left_out: list[str] = Field(default_factory=list)
+    spent: dict[str, int] | None = None

@@ -25,3 +25,9 @@ class WorkspaceRegistered(Payload):
     """The weaker backend that was accepted for it, if any."""
     hosts: list[str] = Field(default_factory=list)
     """What a command that needs the network may reach, beyond what it names."""
+    limits: dict[str, int] = Field(default_factory=dict)
+    """Those that differ from the defaults, in bytes, seconds or numbers."""
+    budgets: dict[str, int] | None = None
+    provider_retries: int = 0
+    fallback: str | None = None
+    """The model that takes the place of one that fails, if any."""

@@ -40,6 +40,9 @@ def _requested(facts: Facts) -> View:
         title = format_html("<strong>The model asks a person</strong> ({})", _link(facts))
         question = str((body or {}).get("question") or "")
         return View(title, "person", "ask", "loud", html.prose(question))
+    if kind == "budget":
+        title = format_html("<strong>A budget nears its end</strong> ({})", _link(facts))
+        return View(title, "person", "ask", "loud", html.prose(str(card.get("question") or "")))
     title = format_html(
         "{} <strong>A person is asked</strong>: may it {}? ({})",
         badges.decision(facts.text("decision")),

@@ -39,8 +39,54 @@ def _refused(facts: Facts) -> View:
     return View(title, "cross", "deny", "plain", facts.block("reason", "Why"))
 
 
+_THEN = {
+    "fail": "the task ends",
+    "stop": "the call was ended from here",
+    "compact": "it is asked again with less",
+    "fallback": "another model takes its place",
+}
+
+
+def _failed(facts: Facts) -> View:
+    then, wait = facts.text("then"), units.duration(facts.number("wait") * 1000)
+    title = format_html(
+        'The model {} gave no answer <code>{}</code> <span class="quiet">try {}; {}</span>',
+        text.short(facts.text("model"), 80),
+        text.short(facts.text("kind"), 40),
+        facts.number("attempt"),
+        f"it is asked again in {wait}" if then == "retry" else _THEN.get(then, text.plain(then)),
+    )
+    tone = "idle" if then == "stop" else "deny" if then == "fail" else "ask"
+    return View(title, "warn", tone, "plain", facts.block("detail", "What it said"))
+
+
+def _compacted(facts: Facts) -> View:
+    why = "its window is full"
+    if facts.text("reason") == "context_length":
+        why = "its server found the question too long"
+    title = format_html(
+        "the model is told less of what lies back, for {}: {} characters in place of {}",
+        why,
+        f"{facts.number('after'):,}",
+        f"{facts.number('before'):,}",
+    )
+    return View(title, "box", "idle", "quiet")
+
+
+def _warned(facts: Facts) -> View:
+    title = format_html(
+        "The model goes round in a circle and is told so: the same step {} times, {} without news",
+        facts.number("times"),
+        units.count(facts.number("idle"), "step"),
+    )
+    return View(title, "warn", "ask", "plain")
+
+
 RENDERERS: dict[str, Renderer] = {
     "message.completed": _completed,
     "message.cut": _cut,
     "answer.refused": _refused,
+    "model.failed": _failed,
+    "context.compacted": _compacted,
+    "loop.warned": _warned,
 }

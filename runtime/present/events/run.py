@@ -7,6 +7,7 @@ import shlex
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from runtime import budgets
 from runtime.present import html, reasons, text, units
 
 from .view import Facts, Renderer, View
@@ -49,6 +50,20 @@ def _submitted(facts: Facts) -> View:
     )
 
 
+def _granted(facts: Facts) -> View:
+    name = facts.text("budget")
+    known = name in budgets.BUDGETS
+    more, limit = facts.number("more"), facts.number("limit")
+    title = format_html(
+        "<strong>{}</strong> granted the run {} more {}; the limit is {}",
+        text.visible(facts.person or facts.row.actor),
+        budgets.shown(name, more) if known else more,
+        budgets.BUDGETS[name].title if known else text.short(name, 40),
+        budgets.shown(name, limit) if known else limit,
+    )
+    return View(title, "person", "allow", "loud", html.prose(facts.text("comment")))
+
+
 def _cancel_requested(facts: Facts) -> View:
     who = text.visible(facts.person or facts.row.actor)
     return View(
@@ -88,6 +103,7 @@ def _retried(facts: Facts) -> View:
 
 
 RENDERERS: dict[str, Renderer] = {
+    "budget.granted": _granted,
     "run.submitted": _submitted,
     "run.cancel_requested": _cancel_requested,
     "run.succeeded": _succeeded,
