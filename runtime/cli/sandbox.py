@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,7 +22,13 @@ from . import output
 class Runner(Protocol):
     """Something that runs one command."""
 
-    def run(self, authorised: Authorised[Command], *, timeout: float | None = None) -> Result: ...
+    def run(
+        self,
+        authorised: Authorised[Command],
+        *,
+        timeout: float | None = None,
+        hosts: Sequence[str] = (),
+    ) -> Result: ...
 
 
 def add(commands: Any) -> None:
@@ -34,6 +40,7 @@ def add(commands: Any) -> None:
     place.add_argument("--root", metavar="DIR", help="a directory of yours (default: .)")
     place.add_argument("--workspace", metavar="NAME", help="a throw-away worktree of HEAD")
     run.add_argument("--timeout", type=float, metavar="S")
+    run.add_argument("--host", action="append", default=[], metavar="HOST[:PORT]")
     run.add_argument("--shell", metavar="TEXT")
     run.add_argument("--lines", action="store_true", help='{"argv": […], "timeout": S} per line')
     run.add_argument("argv", nargs="*", metavar="ARGV")
@@ -51,13 +58,15 @@ def _run(call: Any) -> int:
     _check_timeout(options.timeout)
     with _runner(options) as runner:
         if options.lines:
-            return _lines(runner)
+            return _lines(runner, options.host)
         command: Command = (
             Shell(options.shell)
             if options.shell is not None
             else Exec(options.argv[0], tuple(options.argv[1:]))
         )
-        result = runner.run(by_operator(command, "sandbox run"), timeout=options.timeout)
+        result = runner.run(
+            by_operator(command, "sandbox run"), timeout=options.timeout, hosts=options.host
+        )
         output.document(result.report())
     return 0
 
@@ -101,14 +110,14 @@ def _workspace(name: str) -> Any:
     return found
 
 
-def _lines(runner: Runner) -> int:
+def _lines(runner: Runner, hosts: list[str]) -> int:
     while line := sys.stdin.readline():
         if line.strip():
-            output.line(_answer(runner, line))
+            output.line(_answer(runner, line, hosts))
     return 0
 
 
-def _answer(runner: Runner, line: str) -> dict[str, Any]:
+def _answer(runner: Runner, line: str, hosts: list[str]) -> dict[str, Any]:
     """A result, or an error in its place, so that answers keep step with commands."""
     try:
         wish = json.loads(line)
@@ -118,7 +127,8 @@ def _answer(runner: Runner, line: str) -> dict[str, Any]:
         timeout = wish.get("timeout")
         _check_timeout(timeout)
         command = Exec(argv[0], tuple(argv[1:]))
-        return runner.run(by_operator(command, "sandbox run"), timeout=timeout).report()
+        permitted = by_operator(command, "sandbox run")
+        return runner.run(permitted, timeout=timeout, hosts=hosts).report()
     except (ValueError, TypeError, KeyError, AttributeError):
         return {"error": 'a line is {"argv": [TEXT, …], "timeout": SECONDS}'}
     except M31AError as error:

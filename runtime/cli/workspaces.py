@@ -6,6 +6,7 @@ from typing import Any
 
 from runtime import runs
 from runtime.core import hints
+from runtime.core.errors import BadInput
 from runtime.models import Workspace
 from runtime.workspaces.registry import advice
 
@@ -25,6 +26,7 @@ def add(commands: Any) -> None:
     new.add_argument("--env", action="append", default=[], metavar="DIR")
     new.add_argument("--retention", default="redacted")
     new.add_argument("--sandbox", default="", metavar="landlock|none")
+    new.add_argument("--limit", action="append", default=[], metavar="NAME=NUMBER")
     new.add_argument("--host", action="append", default=[], metavar="HOST[:PORT]")
     new.set_defaults(call=_add)
     which.add_parser("list", help="all of them").set_defaults(call=_list)
@@ -43,6 +45,7 @@ def _add(call: Any) -> int:
         retention=options.retention,
         sandbox=options.sandbox,
         hosts=options.host,
+        limits=_limits(options.limit),
     )
     for warning in advice(workspace.root, workspace.is_git, workspace.verify):
         output.note(f"Warning: {warning}")
@@ -51,6 +54,20 @@ def _add(call: Any) -> int:
     else:
         output.text(f"Registered {workspace.name}: {workspace.root}")
     return 0
+
+
+def _limits(texts: list[str]) -> dict[str, int]:
+    found = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if not number.isdecimal():
+            raise BadInput(
+                f"limit: {text!r} is none.",
+                remedy="Write NAME=NUMBER, in bytes, seconds or numbers: memory_bytes=4294967296.",
+                field="limits",
+            )
+        found[name] = int(number)
+    return found
 
 
 def _list(call: Any) -> int:
@@ -76,4 +93,5 @@ def _document(workspace: Workspace) -> dict[str, Any]:
         "retention": workspace.retention,
         "sandbox": workspace.sandbox,
         "hosts": workspace.hosts,
+        "limits": workspace.limits,
     }

@@ -29,6 +29,7 @@ def register_workspace(
     retention: str = "redacted",
     sandbox: str = "",
     hosts: Sequence[str] = (),
+    limits: Mapping[str, int] | None = None,
 ) -> Workspace:
     """Register a directory. Raises `BadInput` naming the field; nothing is registered then."""
     if not rights.has(by, "manage_workspaces"):
@@ -47,6 +48,7 @@ def register_workspace(
         retention=retention,
         sandbox=sandbox,
         hosts=list(hosts),
+        limits=dict(limits or {}),
     )
     _check_apart(values)
     with open_system() as book:
@@ -65,6 +67,7 @@ def register_workspace(
             retention=workspace.retention,
             sandbox=workspace.sandbox or None,
             hosts=workspace.hosts,
+            limits=workspace.limits,
         )
         book.append(event, actor=f"user:{by.get_username()}")
     return workspace

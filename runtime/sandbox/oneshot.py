@@ -6,6 +6,7 @@ import os
 import stat
 import tempfile
 import threading
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -93,12 +94,15 @@ class OneShot:
         timeout: float | None = None,
         cancel: threading.Event | None = None,
         on_output: OnOutput | None = None,
+        hosts: Sequence[str] = (),
     ) -> Result:
         """Execute one command; see `Cage.run`."""
         if self._cage is None or not self._still_there():
             self._close_cage()
             self._cage = self._make()
-        return self._cage.run(authorised, timeout=timeout, cancel=cancel, on_output=on_output)
+        return self._cage.run(
+            authorised, timeout=timeout, cancel=cancel, on_output=on_output, hosts=hosts
+        )
 
     def _close_cage(self) -> None:
         if self._cage is not None:
