@@ -8,8 +8,8 @@ from runtime.workspaces.usage import Survey
 
 from .session import Session
 
-FREES = frozenset({"rm", "rmdir"})
-"""Programs that are run although the worktree holds more than it may."""
+FREES = frozenset({"rm", "rmdir", "chmod"})
+"""Programs that are run although the worktree holds more than it may, or nobody can tell."""
 
 
 def take(

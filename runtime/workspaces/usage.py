@@ -63,7 +63,10 @@ def check(survey: Survey, allowed: Bounds) -> None:
             remedy="Remove what is not needed with run_tool rm, or mount it with --env.",
         )
     if survey.trouble:
-        raise Refused(survey.trouble, remedy="Remove it with run_tool rm.")
+        raise Refused(
+            survey.trouble,
+            remedy="Remove it with run_tool rm, or give its owner all rights with run_tool chmod.",
+        )
 
 
 def _mib(size: int) -> str:

@@ -25,13 +25,15 @@ def survey(root: Path) -> Survey:
 
     Two equal digests mean that nothing was changed in between: a command cannot set the time of the
     inode's change, and takes longer to start than the clock's tick. Of a directory that cannot be
-    read the entry itself counts. Of what cannot be gone through no two are equal.
+    read the entry itself counts, and what it holds is nobody's to tell: that is trouble. Of what
+    cannot be gone through no two are equal.
     """
     digest = hashlib.blake2b(digest_size=16)
     size = entries = 0
     linked: set[int] = set()
+    closed: list[str] = []
     try:
-        for where, rows in _walk(root, unreadable_stops=False):
+        for where, rows in _walk(root, closed):
             digest.update(repr((where, rows)).encode("utf-8", "surrogateescape"))
             entries += len(rows)
             for *_, inode, blocks, links in rows:
@@ -43,7 +45,8 @@ def survey(root: Path) -> Survey:
         return Survey(secrets.token_hex(16), size, MAX_ENTRIES + 1)
     except Refused as refused:
         return Survey(secrets.token_hex(16), size, entries, refused.message)
-    return Survey(digest.hexdigest(), size, entries)
+    trouble = f"The directory {closed[0]} cannot be read." if closed else ""
+    return Survey(digest.hexdigest(), size, entries, trouble)
 
 
 def nested_git(root: Path) -> list[str]:
@@ -52,7 +55,7 @@ def nested_git(root: Path) -> list[str]:
     Raises `Refused` over `MAX_ENTRIES` and for a directory that cannot be read.
     """
     found = []
-    for where, rows in _walk(root, unreadable_stops=True):
+    for where, rows in _walk(root):
         for name, mode, *_ in rows:
             ours = not where and name == ".git" and stat.S_ISREG(mode)
             if is_git(name) and not ours:
@@ -68,8 +71,14 @@ class _TooMany(Refused):
     """More entries than are gone through."""
 
 
-def _walk(root: Path, *, unreadable_stops: bool) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
-    """Each directory with its entries, sorted; subdirectories are entered by descriptor."""
+def _walk(
+    root: Path, closed: list[str] | None = None
+) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
+    """Each directory with its entries, sorted; subdirectories are entered by descriptor.
+
+    One that cannot be read is a refusal, or, with `closed`, named there where that is for lack of
+    rights: one that a background job removed meanwhile is just gone.
+    """
     count = 0
     todo: list[tuple[str, ...]] = [()]
     while todo:
@@ -98,9 +107,11 @@ def _walk(root: Path, *, unreadable_stops: bool) -> Iterator[tuple[tuple[str, ..
                         )
                     )
         except (OSError, Refused) as error:
-            if unreadable_stops:
-                name = shown("/".join(where) or ".")
+            name = shown("/".join(where) or ".")
+            if closed is None:
                 raise Refused(f"{name} cannot be read: {error}", remedy="Remove it.") from error
+            if isinstance(error, PermissionError) or isinstance(error.__context__, PermissionError):
+                closed.append(name)
             rows.clear()
         rows.sort()
         if count > MAX_ENTRIES:

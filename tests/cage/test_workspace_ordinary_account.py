@@ -18,6 +18,7 @@ REPOSITORY = HERE.parent.parent
 ACCOUNT = 61235
 NAMES = (
     "test_no_change_escapes_the_fingerprint",
+    "test_what_is_behind_a_closed_directory_does_not_count_as_nothing",
     "test_quick_and_caged_checkpoints_agree",
     "test_A24_a_nested_repository_is_refused_by_name",
     "test_A24_what_git_cannot_take_in_is_refused_by_name",

@@ -11,6 +11,8 @@ from runtime.core.commands import Shell
 from runtime.core.errors import Refused
 from runtime.policy.authorised import by_operator
 from runtime.sandbox import Cage
+from runtime.workspaces import usage
+from runtime.workspaces.usage import Bounds
 
 
 @pytest.fixture
@@ -97,6 +99,19 @@ def test_no_change_escapes_the_fingerprint(site: Site) -> None:
         assert seen == site.files.survey().fingerprint
         assert site.sh(script).ok
         assert site.files.changed(seen), script
+
+
+def test_what_is_behind_a_closed_directory_does_not_count_as_nothing(site: Site) -> None:
+    site.start()
+    bounds = Bounds(tree_bytes=1 << 20)
+    script = "mkdir closed; head -c 3000000 /dev/zero > closed/x; chmod {} closed"
+    for mode in ("0", "444", "111"):
+        assert site.sh(script.format(mode)).ok
+        with pytest.raises(Refused) as told:
+            usage.check(site.files.survey(), bounds)
+        assert "closed" in told.value.message or "MiB" in told.value.message  # root reads it all
+        assert site.sh("chmod 700 closed && rm -r closed").ok
+        usage.check(site.files.survey(), bounds)
 
 
 def test_A20_an_edit_of_an_ignored_file_is_no_part_of_the_tree(site: Site) -> None:
