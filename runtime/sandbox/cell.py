@@ -123,10 +123,11 @@ class Cell:
             raise BadInput(f"The timeout {wall!r} is not positive and finite.", field="timeout")
         argv, cwd = _argv(subject), self._cwd(subject.cwd)
         gate = outside.Gate(hosts)
-        values = environment.build(self.spec.path, dict(subject.env), env or {}, gate.env)
-        _check_size(argv, values)
+        given = (self.spec.path, dict(subject.env), env or {})
+        _check_size(argv, environment.build(*given, gate.env))
         link, prepared = self._start(profile)
         gate.check(str(prepared.facts["backend"]))
+        values = environment.build(*given, gate.env)
         request: dict[str, object] = {
             "argv": argv,
             "cwd": os.fsencode(prepared.place(cwd)),

@@ -55,7 +55,10 @@ class Gate:
         return {"network": "hosts", "network_hosts": " ".join(self._reachable.texts())}
 
     def check(self, backend: str) -> None:
-        """Raise Refused where a backend cannot hold a command to some hosts."""
+        """Raise Refused where a backend cannot hold a command to some hosts. Where somebody has
+        accepted that there are no walls, the network is the machine's, and no proxy is needed."""
+        if backend == backends.NONE:
+            self._reachable = reach.Reachable(())
         if self.listens and backend != backends.BUBBLEWRAP:
             raise Refused(
                 f"The command needs a network to some hosts, and {backend} cannot hold it to them;"

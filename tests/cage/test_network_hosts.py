@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from cage_making import Hall, until
-from origin import ADDRESS, name_stub
+from origin import ADDRESS, name_stub, origin
 
 from runtime.core.commands import Shell
 from runtime.core.errors import BadInput, Refused
@@ -68,6 +68,14 @@ def test_the_way_out_ends_with_the_command(hall: Hall) -> None:
 def test_a_list_that_cannot_be_read_stops_before_anything_starts(hall: Hall, text: str) -> None:
     with pytest.raises(BadInput, match="hosts of a command"):
         hall.sh("true", hosts=[text])
+
+
+def test_without_walls_the_network_is_the_machines_and_that_is_attested(hall: Hall) -> None:
+    with origin() as server, Cage(replace(hall.spec(), accepts="none")) as cage:
+        script = f"env | grep -i _proxy; curl -sS http://{server.name}/"
+        result = cage.run(by_operator(Shell(script), "test"), hosts=["example.org"])
+        assert result.text() == "hello from the origin\n"
+    assert result.attestation["network"] == "open" and result.contacts == ()
 
 
 def test_a_weaker_backend_gives_no_network_at_all(

@@ -31,7 +31,7 @@ MATRIX = {
         "bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces"
         " exceeded (ENOSPC)", "user.max_user_namespaces"),
     "old Debian": (
-        "bwrap: No permissions to create new namespace, likely because", "kernel.unprivileged_userns_clone=1"),
+        "bwrap: No permissions to create new namespace", "kernel.unprivileged_userns_clone=1"),
     "Fedora's SELinux in a container": (
         "bwrap: Failed to mount tmpfs: Permission denied", "label=disable"),
     "WSL 1": ("bwrap: Creating new namespace failed: Invalid argument", "WSL 2"),

@@ -1,4 +1,4 @@
-"""Programs that talk to other hosts. The cage has no network; what they would do still counts."""
+"""Programs that talk to other hosts. By itself the cage has no network; what they would do counts."""
 
 from __future__ import annotations
 
