@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from html import escape
 
 NAMES = ("observation", "instructions")
@@ -15,20 +16,9 @@ _UNSEEN = (
 )
 _SLASHES = r"/\\\u2044\u2215\u29f8\uff0f\ufe68\uff3c"
 _OPENS = r"<\uff1c\ufe64\u2039\u3008\u27e8\u2329\u276e\u02c2"
-
-
-def _wide(letter: str) -> str:
-    """The letter, and its twin of double width."""
-    return f"[{letter}{chr(ord(letter) - ord('a') + 0xFF41)}]"
-
-
-def _word(name: str) -> str:
-    return f"[{_UNSEEN}]*+".join(map(_wide, name))
-
-
-_TAG = re.compile(
-    f"[{_OPENS}](?=[{_UNSEEN}{_SLASHES}]*+(?:{'|'.join(map(_word, NAMES))}))", re.IGNORECASE
-)
+_OPEN = re.compile(f"[{_OPENS}]")
+_GAP = re.compile(f"[{_UNSEEN}{_SLASHES}]*+")
+_LONGEST = max(map(len, NAMES))
 
 
 def sealed(content: str, name: str, **attributes: object) -> str:
@@ -39,7 +29,25 @@ def sealed(content: str, name: str, **attributes: object) -> str:
 
 def harmless(content: str) -> str:
     """Text in which nothing can be taken for a mark of an envelope; all else is as it was."""
-    return _TAG.sub("&lt;", content)
+    return _OPEN.sub(_replaced, content)
+
+
+def _replaced(found: re.Match[str]) -> str:
+    return "&lt;" if _word(found.string, found.end()).startswith(NAMES) else found[0]
+
+
+def _word(text: str, at: int) -> str:
+    """The word that a careless reader sees from a place on: signs that mean the same are one, and
+    what cannot be seen is none."""
+    word = ""
+    while len(word) < _LONGEST:
+        gap = _GAP.match(text, at)
+        at = gap.end() if gap else at
+        if at >= len(text) or not any(name.startswith(word) for name in NAMES):
+            break
+        word += "".join(unicodedata.normalize("NFKC", text[at]).casefold().split())
+        at += 1
+    return word
 
 
 def attribute(value: object) -> str:
@@ -47,4 +55,4 @@ def attribute(value: object) -> str:
     text = str(value)
     shown = text if len(text) <= MAX_SOURCE else text[: MAX_SOURCE - 1] + "…"
     line = "".join(sign if sign.isprintable() else "\ufffd" for sign in shown)
-    return re.sub(f"[{_OPENS}]", "&lt;", escape(line, quote=True))
+    return _OPEN.sub("&lt;", escape(line, quote=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Literal
 
 from django.conf import settings
@@ -13,8 +12,9 @@ from django.conf import settings
 from runtime.core.errors import BadInput
 
 Unit = Literal["count", "money", "seconds", "bytes"]
-_SIZE = re.compile(r"(\d{1,15})([kKMGT]?)(?:i?B)?")
-_SPAN = re.compile(r"(\d{1,12})([smhd]?)")
+_SIZE = re.compile(r"(\d{1,15})([kKMGT]?)(?:i?B)?", re.ASCII)
+_MONEY = re.compile(r"(\d{1,9})(?:\.(\d{1,6}))?", re.ASCII)
+_SPAN = re.compile(r"(\d{1,12})([smhd]?)", re.ASCII)
 _SIZES = {"": 1, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SPANS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 MICRO = 1_000_000
@@ -120,12 +120,8 @@ def _number(unit: Unit, text: str) -> int | None:
 
 
 def _money(text: str) -> int | None:
-    try:
-        amount = Decimal(text) if len(text) <= 20 and text.isascii() else Decimal(-1)
-    except InvalidOperation:
-        return None
-    micro = amount * MICRO if amount.is_finite() else Decimal(-1)
-    return int(micro) if micro >= 0 and micro == micro.to_integral_value() else None
+    found = _MONEY.fullmatch(text)
+    return int(found[1]) * MICRO + int((found[2] or "").ljust(6, "0")) if found else None
 
 
 def checked(given: Mapping[str, int], field: str = "budget") -> dict[str, int]:
@@ -155,9 +151,8 @@ def shown(name: str, number: int) -> str:
     """A value in words and units."""
     unit = BUDGETS[name].unit
     if unit == "money":
-        exact = f"{Decimal(number) / MICRO:.6f}".rstrip("0")
-        whole, _, cents = exact.partition(".")
-        return f"{whole}.{cents.ljust(2, '0')}"
+        whole, rest = divmod(number, MICRO)
+        return f"{whole:,}.{f'{rest:06}'.rstrip('0').ljust(2, '0')}"
     if unit == "bytes":
         return _largest(number, (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)), " B")
     if unit == "seconds":
