@@ -10,11 +10,14 @@ from runtime.core.actions import ApplyPatch, Finish, ReplaceText, WriteFile, par
 from runtime.core.errors import Refused
 from runtime.core.patch_names import InvalidPatch
 from runtime.policy import Decision, Verdict
+from runtime.policy.reading import COMMANDS
 from runtime.policy.verdict import CHANGES_VERIFICATION
+from runtime.sandbox import is_open
 from runtime.secrets import redactor
 from runtime.workspaces.diffs import MAX_DIFF, of_edit, of_edits
 
 from . import network
+from .jobs import MAX_SECONDS
 from .session import Session
 
 MAX_RULE = 160
@@ -163,13 +166,15 @@ def _sandbox(session: Session, kind: str, verdict: Verdict) -> dict[str, Any]:
             "network": "to the recorded remote only" if kind == "git_push" else "none",
             "remotes": dict(session.workspace.remotes),
         }
-    limits = session.space.spec().limits
+    spec = session.space.spec()
+    limits = spec.limits
+    bare = is_open(spec) and kind in COMMANDS
     return {
-        "where": "in the cage",
+        "where": "without any walls" if bare else "in the cage",
         "network": network.told(session.workspace, verdict),
-        "writes": session.workspace.root,
+        "writes": "/" if bare else session.workspace.root,
         "memory_bytes": limits.memory_bytes,
         "written_bytes": limits.written_bytes,
         "processes": limits.processes,
-        "seconds": int(limits.wall_seconds),
+        "seconds": int(MAX_SECONDS if kind == "start_job" else limits.wall_seconds),
     }

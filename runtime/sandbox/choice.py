@@ -75,7 +75,7 @@ def backend_for(spec: CageSpec, covers: tuple[Cover, ...]) -> str:
     pin = pinned()
     if spec.accepts not in ACCEPTABLE:
         raise BadInput(f"There is no backend {spec.accepts!r} to accept.", field="accepts")
-    if pin is None and spec.accepts == backends.NONE:
+    if is_open(spec):
         return backends.NONE
     finding = check()
     if not finding.ok:
@@ -83,6 +83,11 @@ def backend_for(spec: CageSpec, covers: tuple[Cover, ...]) -> str:
     if finding.backend == backends.LANDLOCK and pin is None:
         _refuse_less(spec, covers, finding)
     return finding.backend
+
+
+def is_open(spec: CageSpec) -> bool:
+    """Whether commands of a spec have no walls at all, as its owner accepted. Raises as `pinned`."""
+    return spec.accepts == backends.NONE and pinned() is None
 
 
 def places(spec: CageSpec) -> Places:

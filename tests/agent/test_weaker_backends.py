@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from runtime.approvals import card
 from runtime.core.errors import BadInput
 from runtime.core.ids import SYSTEM_RUN
 from runtime.journal.read import every
@@ -57,6 +58,22 @@ def test_no_walls_only_where_the_workspace_says_so_and_it_is_on_record(cast):
     workspace(cast.alice, name="usual")
     registered = [row.payload for row in every(SYSTEM_RUN) if row.type == "workspace.registered"]
     assert "sandbox" not in registered[-1]
+
+
+def test_a_card_says_that_there_are_no_walls_and_how_long_a_job_may_live(cast, client):
+    client.force_login(cast.bob)
+    start = {"kind": "start_job", "program": "touch", "args": ["y"]}
+    for name, sandbox, said in (
+        ("open", "none", "executed without any walls; may write below /"),
+        ("usual", "", "executed in the cage; may write below "),
+    ):
+        workspace(cast.alice, name=name, sandbox=sandbox)
+        for step, seconds in ((tool("touch", "x"), 120), (start, 600)):
+            told = play(cast.alice, [step, FINISH], name, mode="safe")
+            assert said in client.get(f"/approvals/{told.pending.pk}/").content.decode()
+            assert card(told.pending)["sandbox"]["seconds"] == seconds
+        told = play(cast.alice, [EDIT, FINISH], name, mode="safe")
+        assert card(told.pending)["sandbox"]["where"] == "in the cage", "an edit is no command"
 
 
 def test_another_word_is_refused(cast):
