@@ -19,6 +19,7 @@ unreadable.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import marshal
 import os
@@ -104,7 +105,8 @@ class Broker:
             fds = fds[:2]
         except (OSError, ValueError) as error:
             text = f"it was not started: {error}"
-            os.write(fds[2], REPLY.pack(-1, BROKEN, 0, 0) + text.encode()[:1000])
+            with contextlib.suppress(OSError):  # the caller may be gone; others have their commands
+                os.write(fds[2], REPLY.pack(-1, BROKEN, 0, 0) + text.encode()[:1000])
         finally:
             for fd in fds:
                 os.close(fd)

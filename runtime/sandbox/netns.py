@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import ctypes
+import errno
 import fcntl
 import os
 import signal
@@ -35,7 +36,7 @@ def listen(first: int, control: int) -> None:
         _help(first, control)
     status = os.waitpid(helper, 0)[1]
     if status != 0:
-        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0
+        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else errno.ETIMEDOUT
         raise OSError(code, f"its network cannot be entered: {os.strerror(code)}")
 
 

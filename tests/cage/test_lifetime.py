@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -174,3 +175,21 @@ def _on_tmpfs(path: str) -> bool:
         rows = [line.split() for line in file]
     number = f"{os.major(device)}:{os.minor(device)}"
     return any(row[2] == number and row[row.index("-") + 1] == "tmpfs" for row in rows)
+
+
+def test_a_command_that_cannot_start_and_that_nobody_waits_for_takes_no_other_along(
+    hall: Hall,
+) -> None:
+    assert hall.sh("true").ok
+    link, prepared = hall.cage._start("tool")
+    assert link is not None
+    request: dict[str, object] = {
+        "argv": [b"/bin/true", b"x" * (140 << 10)], "cwd": os.fsencode(prepared.place(hall.spec().root)),
+        "env": {}, "wall": 5.0, "profile": "tool", "listens": False, "counted": False,
+    }  # fmt: skip
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    mine.close()
+    with theirs, open(os.devnull, "r+b") as null:
+        assert link.send(request, [null.fileno(), null.fileno(), theirs.fileno(), null.fileno()])
+    assert hall.sh("echo on").text() == "on\n"
+    assert link.alive
