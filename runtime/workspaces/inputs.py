@@ -7,28 +7,40 @@ work depends on it. What a program reads without being told is known for the usu
 from __future__ import annotations
 
 import posixpath
+import re
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 _PYTHON = ("pyproject.toml", "setup.cfg", "tox.ini")
+_TESTS = ("tests", "test")
+_NODE = (
+    "package.json",
+    *("*.test.*", "*.spec.*", "__tests__"),
+    *("jest.config.*", "vitest.config.*", ".mocharc*", "playwright.config.*"),
+)
+_GRADLE = ("*.gradle", "*.gradle.kts", "gradle.properties", "buildSrc", "src/test")
 _READS: dict[str, tuple[str, ...]] = {
-    "pytest": (*_PYTHON, "pytest.ini", "conftest.py", "test_*.py", "*_test.py"),
-    "unittest": ("test*.py",),
-    "tox": _PYTHON,
+    "pytest": (
+        *(*_PYTHON, "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
+        *("conftest.py", "test_*.py", "*_test.py", *_TESTS),
+    ),
+    "unittest": ("test*.py", *_TESTS),
+    "tox": (*_PYTHON, "tox.toml"),
     "nox": ("noxfile.py",),
-    "ruff": (*_PYTHON, "ruff.toml"),
-    "mypy": (*_PYTHON, "mypy.ini"),
+    "ruff": (*_PYTHON, "ruff.toml", ".ruff.toml"),
+    "mypy": (*_PYTHON, "mypy.ini", ".mypy.ini"),
     "make": ("Makefile", "makefile", "GNUmakefile", "*.mk"),
-    "just": ("justfile", "Justfile"),
-    "npm": ("package.json",),
-    "yarn": ("package.json",),
-    "pnpm": ("package.json",),
-    "cargo": ("Cargo.toml", "build.rs", "tests"),
-    "go": ("go.mod", "*_test.go"),
-    "mvn": ("pom.xml",),
-    "gradle": ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"),
-    "gradlew": ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "npm": _NODE,
+    "yarn": _NODE,
+    "pnpm": _NODE,
+    "cargo": ("Cargo.toml", "build.rs", "tests", ".cargo"),
+    "go": ("go.mod", "go.work", "*_test.go"),
+    "mvn": ("pom.xml", ".mvn", "src/test"),
+    "gradle": _GRADLE,
+    "gradlew": _GRADLE,
 }
 """By program or Python module: the names of files that steer it, wherever they lie."""
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
@@ -42,6 +54,13 @@ _LOOKS = frozenset((
 ))
 # fmt: on
 """Programs and modules that run none of the files they name."""
+_PYTHONS = re.compile(r"(python|pypy)[\d.]*")
+_ALONE = re.compile(r"-[A-Za-z]*[IP][A-Za-z]*")
+"""Options by which Python imports nothing from where it works."""
+_RUNNER = ("_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py", "exceptiongroup")
+_IMPORTED = tuple(sorted({n for n in sys.stdlib_module_names if n[0] != "_"}.union(_RUNNER)))
+"""Modules that a test, or what runs it, imports: a file of that name where Python looks first
+stands in for the real one."""
 
 
 def verification_inputs(commands: Iterable[Sequence[str]]) -> tuple[str, ...]:
@@ -50,6 +69,7 @@ def verification_inputs(commands: Iterable[Sequence[str]]) -> tuple[str, ...]:
     for argv in commands:
         for words in [argv, *_inner(argv)]:
             found.update(dict.fromkeys(_of(words)))
+            found.update(dict.fromkeys(_stand_ins(words)))
     return tuple(found)
 
 
@@ -60,9 +80,33 @@ def _of(argv: Sequence[str]) -> Iterator[str]:
         name = posixpath.basename(word)
         yield from (f"**/{known}" for known in _READS.get(name, ()))
         looks = looks or (name in _LOOKS and (place == 0 or before == "-m"))
-        if not looks:
-            yield from _module(word) if before == "-m" else _path(word)
+        if before == "-m":
+            yield from _module(word)
+        elif not looks:
+            yield from _path(word)
         before = word
+
+
+def _stand_ins(argv: Sequence[str]) -> Iterator[str]:
+    """What Python would import in the place of its own modules: beside the script that it runs,
+    or where it works if that is a module (`-m`)."""
+    words = list(argv)
+    while words and not _PYTHONS.fullmatch(posixpath.basename(words[0])):
+        words.pop(0)
+    options = []
+    while len(words) > 1 and words[1].startswith("-"):
+        options.append(words.pop(1))
+        if options[-1] in ("-W", "-X") and len(words) > 1:
+            words.pop(1)
+        if options[-1].endswith(("m", "c")):
+            break
+    if len(words) < 2 or any(_ALONE.fullmatch(word) for word in options):
+        return
+    script = "" if options and options[-1].endswith(("m", "c")) else words[1]
+    for folder in _path(posixpath.dirname(script)) or (".",):
+        for name in _IMPORTED:
+            path = posixpath.normpath(posixpath.join(folder, name))
+            yield from (f"{path}.py", f"{path}/__init__.py")
 
 
 def _inner(argv: Sequence[str]) -> list[list[str]]:
@@ -101,4 +145,5 @@ def _path(word: str) -> tuple[str, ...]:
 def _module(name: str) -> tuple[str, ...]:
     """The files of a Python module, if it is one of the worktree's own."""
     path = name.replace(".", "/")
-    return (f"{path}.py", f"{path}/__main__.py")
+    above = path.partition("/")[0]
+    return (f"{path}.py", f"{path}/__main__.py", f"{path}/__init__.py", f"{above}/__init__.py")

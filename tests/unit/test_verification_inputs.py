@@ -27,6 +27,20 @@ CASES = [
     ("npm test", "package.json"),
     ("sh -c 'cd lib && pytest -q; ./check'", "lib/conftest.py"),
     ("sh -ec 'test -f x && ./check'", "check"),
+    ("python3 -m pytest -q", "pytest/__init__.py"),
+    ("python3 -m pytest -q", "_pytest/__init__.py"),
+    ("python3 -m pytest -q", "argparse.py"),
+    ("env A=1 python3.12 -X dev -m unittest", "unittest/__init__.py"),
+    ("python3 -m tools.check", "tools/__init__.py"),
+    ("python3 -m ruff check src", "ruff/__init__.py"),
+    ("python3 -m py_compile src/a.py", "py_compile.py"),
+    ("python3 -B ci/check.py", "ci/json.py"),
+    ("python3 check.py", "json/__init__.py"),
+    ("sh -c 'python3 -m pytest'", "argparse.py"),
+    ("pytest", ".pytest.ini"),
+    ("pytest", "tests/helpers.py"),
+    ("npm test", "web/app.test.ts"),
+    ("./gradlew test", "app/src/test/java/A.java"),
     ("sh -c 'unmatched \\' ./check", "check"),
 ]
 
@@ -64,6 +78,18 @@ def test_ordinary_files_are_not_named(command: str) -> None:
         edit = {"kind": "write_file", "path": path, "content": "x"}
         effects = WORLD.decide(edit, verification_inputs=inputs).effects
         assert not any("verification" in effect for effect in effects)
+
+
+def test_where_python_imports_nothing_of_the_worktree_its_modules_are_not_named() -> None:
+    for command, path in (
+        ("python3 -I -m pytest", "argparse.py"),
+        ("python3 ci/check.py", "json.py"),
+        ("python3 -m pytest", "src/json.py"),
+    ):
+        inputs = verification_inputs([split(command)])
+        edit = {"kind": "write_file", "path": path, "content": "x"}
+        effects = WORLD.decide(edit, verification_inputs=inputs).effects
+        assert not any("verification" in effect for effect in effects), command
 
 
 FINISH = {"kind": "finish", "summary": "done"}
