@@ -174,5 +174,5 @@ def _plain_script(script: str) -> str:
     the ends."""
     if not _SIMPLE_SCRIPT.fullmatch(script):
         return script.strip("\n\t ")
-    lines = (re.sub(r"[ \t]+", " ", line).strip() for line in script.split("\n"))
+    lines = (re.sub(r"[ \t]+", " ", line).strip(" ") for line in script.split("\n"))
     return "\n".join(line for line in lines if line)

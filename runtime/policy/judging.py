@@ -177,7 +177,9 @@ def defaults(part: Part, place: Place) -> Remark | None:
 
 
 def _defaults_pattern(place: Place) -> Remark | None:
-    """A pattern that was aimed at secrets; a bare star is not."""
+    """A pattern that was aimed at secrets, or changes what others obey; a bare star is not."""
+    if place.touch.verb in CHANGES and (why := protected.guided_by_pattern(place.relative)):
+        return Remark("defaults", Decision.ASK, "guided file", f"{shown(place)}: {why}")
     name = posixpath.basename(place.relative)
     if place.touch.verb is Verb.LIST or not any(char.isalpha() or char == "." for char in name):
         return None

@@ -3,6 +3,9 @@ abbreviated long options, options after operands."""
 
 from __future__ import annotations
 
+import re
+
+from . import protected
 from .decision import Decision
 from .programs.model import Found, Operands, Option, Program, Value
 from .reading import Touch, Verb
@@ -149,10 +152,17 @@ def _unknown(program: Program, word: str, found: Found, *, whatever: bool = Fals
 
 
 def _loose_value(value: str, found: Found) -> None:
-    """A value of no known meaning: where it names a place outside, it may be read."""
-    value = value.removeprefix("@")
-    if value.startswith(("/", "~/", "../")) or value in ("~", ".."):
-        found.touches.append(touch(Verb.READ, value))
+    """A value of no known meaning: where it, or what follows a sign in it, names a place outside
+    or a secret, that may be read."""
+    tail = re.split(r"[:=@,]", value)[-1]
+    for path in dict.fromkeys((value, tail)):
+        if (
+            path.startswith(("/", "~/", "../"))
+            or path in ("~", "..")
+            or protected.secret_by_name(path)
+            or protected.git_part(path)
+        ):
+            found.touches.append(touch(Verb.READ, path))
 
 
 def _operands(program: Program, operands: list[str], given: set[str], found: Found) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .patterns import translate
+from .patterns import WILD, translate
 
 GIT_NAMES = frozenset({".git"})
 OWN_NAMES = frozenset({".m31a"})
@@ -208,6 +208,42 @@ GUIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 """Files inside a worktree that other programs obey: a person looks at the change first."""
 
+GUIDED_PARENTS = re.compile(r"(.*/)?\.(github|config)")
+"""Directories of which a part is obeyed: what comes or goes with the whole is not seen."""
+
+_GUIDED_SAMPLES = tuple(
+    tuple(path.split("/"))
+    for path in (
+        ".github/workflows/*",
+        ".github/actions/*",
+        ".circleci/*",
+        ".vscode/*",
+        ".idea/*",
+        ".devcontainer/*",
+        ".husky/*",
+        ".cargo/*",
+        ".claude/*",
+        ".cursor/*",
+        ".gitlab-ci.yml",
+        ".travis.yml",
+        ".pre-commit-config.yaml",
+        ".gitmodules",
+        ".envrc",
+        ".npmrc",
+        ".mcp.json",
+        ".bashrc",
+        ".profile",
+        ".cursorrules",
+        "CLAUDE.md",
+        "AGENTS.md",
+        "GEMINI.md",
+        "Jenkinsfile",
+        "sitecustomize.py",
+        "azure-pipelines.yml",
+    )
+)
+"""What a word with wildcards may become, from any directory; `*` is any name."""
+
 
 def git_part(path: str) -> bool:
     """Whether a path is a git directory or lies in one, in any letter case."""
@@ -260,7 +296,41 @@ def guided(path: str) -> str:
     for pattern, why in GUIDED:
         if pattern.fullmatch(folded):
             return why
+    return "holds what other programs obey" if GUIDED_PARENTS.fullmatch(folded) else ""
+
+
+def guided_by_pattern(pattern: str) -> str:
+    """Why a change of what the shell makes of a word with wildcards deserves a look, or "".
+
+    Where the directory before the first wildcard says it, that counts; else samples tell. A star
+    with only an ending, such as `*.md`, was aimed at none of them.
+    """
+    names = pattern.split("/")
+    fixed = next((at for at, name in enumerate(names) if WILD.search(name)), len(names))
+    if why := guided("/".join([*names[:fixed], "any"])):
+        return why
+    for sample in _GUIDED_SAMPLES:
+        for start in range(len(names)):
+            if _may_become(names[start:], sample):
+                return guided("/".join(sample).replace("*", "any"))
     return ""
+
+
+def _may_become(names: list[str], sample: tuple[str, ...]) -> bool:
+    """Whether names with wildcards can be those of a sample, or of a directory in it."""
+    aimed = [name for name in names if re.search(r"^\.|[^*?.]", name.rpartition(".")[0] or name)]
+    return (
+        len(names) <= len(sample)
+        and bool(aimed)
+        and all(
+            part == "*"
+            or (
+                (not part.startswith(".") or name.startswith((".", "[")))
+                and re.fullmatch(translate(name), part) is not None
+            )
+            for name, part in zip(names, sample, strict=False)
+        )
+    )
 
 
 def below(path: str, parents: Iterable[str]) -> bool:

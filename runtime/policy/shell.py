@@ -186,7 +186,9 @@ class _Walk:
         for child in node.named_children:
             if child.type in _HANDLERS:
                 self.statement(child, nesting + 1)
-            elif child.type != "variable_name":
+            elif child.type == "variable_name":
+                self._judge(environment.judge_own(self.state.text(child)))
+            else:
                 self._inner(self.state.word(child), nesting)
         if self.state.scope.cwd != before:
             self.state.scope.lost = True

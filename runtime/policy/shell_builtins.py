@@ -18,7 +18,6 @@ QUIET = frozenset(
         "times",
         "umask",
         "jobs",
-        "getopts",
     }
 )
 """They change nothing but the shell's own course."""
@@ -45,6 +44,7 @@ SPECIAL = {
     "mapfile": "runs a callback",
     "readarray": "runs a callback",
     "read": "takes words from the input",
+    "getopts": "sets variables",
     "coproc": "starts a second shell",
     "suspend": "stops the shell",
     "disown": "detaches a job",

@@ -45,6 +45,8 @@ def _dispatch(state: State, argv: list[str], around: Around, read_text: ReadText
         _cd(state, argv[1:], around)
         state.surround(around)
     elif name in QUIET:
+        if name == "wait" and any(word.startswith("-p") for word in argv[1:]):
+            around.remarks.append(opaque("wait -p", "sets a variable"))
         state.surround(around)
     elif name in SPECIAL:
         around.remarks.append(opaque(name, f"{name} {SPECIAL[name]}"))

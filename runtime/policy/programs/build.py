@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..decision import Decision
 from ..reading import Verb
 from ..words import listed
+from .interpreters import KNOWN_SCRIPTS
 from .model import (
     Found,
     Operands,
@@ -37,9 +38,44 @@ def _make(program: Program, args: tuple[str, ...], found: Found) -> None:
 
 def _deploys(program: Program, args: tuple[str, ...], found: Found) -> None:
     for word in found.operands:
+        if program.name == "mvn" and word.count(":") > 1:
+            found.remark(Decision.ASK, "mvn plug-in", "names a plug-in to be fetched and run")
         if word.partition(":")[0] in ("deploy", "publish", "release", "upload"):
             found.remark(Decision.ASK, f"{program.name} {word}", "sends packages to others")
             found.network = True
+
+
+_RISKY = {
+    "mkdocs": frozenset({"gh-deploy"}),
+    "django-admin": KNOWN_SCRIPTS["manage.py"],
+}
+
+
+def _risky(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """Commands of checkers and their kin that do more than check or build."""
+    command = next(iter(found.operands), "")
+    if command in _RISKY.get(program.name, ()):
+        reason = "runs code that is not read, or changes more than files"
+        found.remark(Decision.ASK, f"{program.name} {command}", reason)
+
+
+def _plugin(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """A compiler can be made to load a library of anybody's."""
+    for word in args:
+        if word in ("-Xclang", "-load", "-plugin", "--plugin") or (
+            word.startswith("-Wl,") and "plugin" in word
+        ):
+            found.remark(Decision.ASK, f"{program.name} plug-in", "may load code into the compiler")
+
+
+_AGENTS = ("-javaagent", "-agentlib", "-agentpath", "-Xrun", "-Xbootclasspath", "@")
+
+
+def _java(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """Words before the class may load other code, or more words from a file."""
+    for word in args:
+        if word.startswith(_AGENTS):
+            found.remark(Decision.ASK, f"{program.name} agent", "loads code or words from a file")
 
 
 def _go(program: Program, args: tuple[str, ...], found: Found) -> None:
@@ -75,7 +111,8 @@ _PYTEST = (
     takes("--log-level --log-cli-level --ds --deselect --ignore --import-mode --capture"),
     takes("--random-order-seed --reruns"),
     joined("--color"),
-    writes("--junitxml --junit-xml --basetemp --log-file --resultlog --report-log"),
+    writes("--junitxml --junit-xml --log-file --resultlog --report-log"),
+    Option(("--basetemp",), Value.NEEDED, Verb.DELETE, Decision.ASK, "empties that directory"),
     letters("qvxsl"),
     flags("--lf --ff --sw --nf --last-failed --failed-first --exitfirst --verbose --quiet"),
     flags("--no-header --no-summary --strict-markers --version --help --no-cov --cache-clear"),
@@ -120,6 +157,7 @@ _RUNNER = (
     obeys("-f --justfile --file"),
     moves_to("-C -d --working-directory"),
     runs("--shell --shell-arg"),
+    asks("obeys another configuration", "-c --conf --workdir --rcfile", Value.NEEDED),
 )
 _MAVEN = (
     letters("oqBe"),
@@ -161,11 +199,15 @@ BUILD = table(
         "ctest",
         runs("-S -SP --build-and-test"),
         takes("-R -E -j -L"),
+        asks("may send results to another host", "-D -T -M --dashboard", Value.NEEDED),
         moves_to("--test-dir"),
         operands=Operands.DATA,
     ),
-    *ordinary("gcc g++ cc c++ clang clang++ ld as ar nm objdump strip ranlib", *_CC),
-    *ordinary("readelf size rustc gfortran tcc", *_CC),
+    *ordinary(
+        "gcc g++ cc c++ clang clang++ ld as ar nm objdump strip ranlib", *_CC, reader=_plugin
+    ),
+    *ordinary("readelf size gfortran tcc", *_CC),
+    *ordinary("rustc", runs("-C --codegen -Z"), *_CC),
     manager(
         "cargo",
         """
@@ -198,8 +240,8 @@ BUILD = table(
         "java kotlin",
         takes("-cp -classpath -D"),
         obeys("-jar"),
-        runs("-javaagent -agentlib -agentpath -Xrun"),
         operands=Operands.DATA,
+        reader=_java,
     ),
     *ordinary(
         "javac kotlinc scalac jar javadoc",
@@ -208,8 +250,18 @@ BUILD = table(
         runs("-processor -processorpath --processor-path"),
     ),
     *ordinary("mvn gradle ant sbt lein", *_MAVEN, operands=Operands.DATA, reader=_deploys),
-    *ordinary(_FORMATTERS, asks("obeys another configuration", "--config-path", Value.NEEDED)),
-    *ordinary(_CHECKERS, _CONFIG, runs("--python-executable --shadow-file")),
+    *ordinary(
+        _FORMATTERS,
+        runs("-load"),
+        asks("obeys another configuration", "--config-path", Value.NEEDED),
+    ),
+    *ordinary(
+        _CHECKERS,
+        _CONFIG,
+        runs("--python-executable --shadow-file --init-hook"),
+        asks("installs packages", "--install-types"),
+        reader=_risky,
+    ),
     *ordinary(
         "ruff",
         asks("obeys another configuration", "--config", Value.NEEDED),

@@ -34,6 +34,20 @@ def _letters_but(without: str) -> Option:
     return letters("".join(letter for letter in _ALL if letter not in without))
 
 
+def _yq(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """Expressions can read other files and the environment."""
+    if any(re.search(r"\b(str)?(load|env)|envsubst|\beval\b", word) for word in args):
+        found.remark(Decision.ASK, "yq expression", "reads other files or the environment")
+
+
+def _variable(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """As builtins of some shells they set a variable, or compute the subscript of one."""
+    if any(word.startswith("-v") for word in args[:1]) or (
+        program.name == "test" and not {"-v", "-R"}.isdisjoint(args)
+    ):
+        found.remark(Decision.ASK, f"{program.name} -v", "sets or computes a variable")
+
+
 def _nothing(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Arguments that are data, whatever they look like."""
 
@@ -184,7 +198,11 @@ FILES = table(
         reads_only=True,
         operands=Operands.READ,
         skip=1,
-        options=(asks("edits in place", "-i --inplace"),),
+        options=(
+            asks("edits in place", "-i --inplace"),
+            asks("writes files that the expression names", "-s --split-exp", Value.NEEDED),
+        ),
+        reader=_yq,
     ),
     *looker(
         "ls",
@@ -208,10 +226,8 @@ FILES = table(
     *looker("whereis type tr", operands=Operands.DATA),
     *looker("hostname", operands=Operands.DATA, reader=_hostname),
     *looker("ps", operands=Operands.DATA, reader=_ps),
-    *(
-        Program(name, reads_only=True, raw=True, reader=_nothing)
-        for name in ("echo", "printf", "test", "yes")
-    ),
+    *(Program(name, reads_only=True, raw=True, reader=_nothing) for name in ("echo", "yes")),
+    *(Program(name, reads_only=True, raw=True, reader=_variable) for name in ("printf", "test")),
     Program("date", reads_only=True, raw=True, reader=_date),
     Program("printenv", Decision.ASK, "prints the environment into the record", reads_only=True),
     *ordinary("mkdir", takes("-m --mode"), flags("-p -v --parents"), operands=Operands.WRITE),
@@ -227,11 +243,12 @@ FILES = table(
         operands=Operands.COPY,
     ),
     *ordinary(
-        "split csplit",
+        "split",
         takes("-l -b -n -a -C --lines --bytes"),
         runs("--filter"),
-        operands=Operands.READ,
+        operands=Operands.FILTER,
     ),
+    *ordinary("csplit", writes("-f --prefix"), takes("-n -b"), operands=Operands.READ),
     *asking("truncate", "cuts files", takes("-s --size"), operands=Operands.WRITE),
     Program(
         "rm",

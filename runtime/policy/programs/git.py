@@ -20,6 +20,7 @@ from .model import (
     flags,
     joined,
     letters,
+    reads,
     runs,
     table,
     takes,
@@ -166,7 +167,10 @@ def _looks(names: str, *extra: Option, reader: Reader = _revisions) -> tuple[Pro
 
 
 def _partly(name: str, *quiet: str) -> Program:
-    return Program(f"git {name}", operands=Operands.DATA, reads_only=True, reader=_only(*quiet))
+    reader = _only(*quiet)
+    return Program(
+        f"git {name}", operands=Operands.DATA, reads_only=True, options=SHOWN, reader=reader
+    )
 
 
 _PUSH = (
@@ -192,7 +196,8 @@ _COMMIT = (
 )
 _GREP = (
     runs("-O --open-files-in-pager", Value.JOINED),
-    takes("-e -A -B -C --max-depth -f"),
+    takes("-e -A -B -C --max-depth"),
+    reads("-f"),
     letters("abcEFGhHiIlLnopqvwWz"),
     flags("--cached --untracked --name-only --count --line-number --ignore-case --no-color"),
     asks("reads files that are not of the repository", "--no-index"),
@@ -240,7 +245,7 @@ SUBCOMMANDS = table(
         strict=True,
         options=_PUSH,
     ),
-    _partly("remote", "", "show", "get-url"),
+    _partly("remote", "", "get-url"),
     _partly("stash", "list", "show"),
     _partly("worktree", "list"),
     _partly("reflog", "", "show", "exists"),

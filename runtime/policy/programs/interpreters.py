@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+
 from ..decision import Decision
 from ..reading import Touch, Verb
 from ..words import listed
@@ -22,7 +24,7 @@ _PYTHON_LETTERS = frozenset("bBdEIOqsSuvxP")
 _AS_PROGRAM = frozenset(
     listed("""
     pytest pip ruff mypy black flake8 coverage isort tox nox uv build twine pylint poetry
-    pre_commit virtualenv pipx hatch pdm
+    pre_commit virtualenv pipx hatch pdm mkdocs alembic
     """)
 )
 """Modules that are a program of the same name."""
@@ -31,8 +33,19 @@ _RISKY_MODULES = frozenset(
     http.server http smtpd wsgiref.simple_server xmlrpc.server pydoc idlelib pdb code ensurepip
     telnetlib ftplib imaplib poplib smtplib webbrowser antigravity turtledemo asyncio pty base64
     zipapp cProfile profile trace runpy bdb venv timeit zipfile tarfile webbrowser
+    sqlite3 nntplib cgi easy_install setuptools conda awscli ansible fabric IPython jupyter
+    notebook nbconvert gunicorn uvicorn hypercorn
     """)
 )
+
+
+KNOWN_SCRIPTS = {
+    "manage.py": frozenset(
+        listed("shell shell_plus dbshell flush reset_db sendtestemail changepassword")
+    ),
+    "setup.py": frozenset(listed("install upload register develop easy_install")),
+}
+"""Commands of scripts that have the same name everywhere, at which a person looks."""
 
 
 def _python(program: Program, args: tuple[str, ...], found: Found) -> None:
@@ -61,6 +74,7 @@ def _python(program: Program, args: tuple[str, ...], found: Found) -> None:
         found.opaque("python stdin", "runs what it reads from its input")
     else:
         found.touches.append(Touch(Verb.RUN, words[0]))
+        _known_script(posixpath.basename(words[0]), words[1:], found)
 
 
 def _first_special(word: str) -> tuple[str, str]:
@@ -85,6 +99,22 @@ def _module(module: str, rest: tuple[str, ...], found: Found) -> None:
     elif module in _RISKY_MODULES:
         reason = "serves, connects, unpacks or runs other code"
         found.remark(Decision.ASK, f"python -m {module}", reason)
+    elif module == "django":
+        _known_script("manage.py", list(rest), found)
+    if module not in _AS_PROGRAM:
+        files = [word for word in rest if not word.startswith("-") and ("." in word or "/" in word)]
+        found.touches += [Touch(Verb.READ, path) for path in files]
+        if module == "json.tool":
+            operands = [word for word in rest if not word.startswith("-")]
+            found.touches += [Touch(Verb.WRITE, path) for path in operands[1:2]]
+
+
+def _known_script(name: str, rest: list[str], found: Found) -> None:
+    """Scripts of a usual name whose commands run other code, or change more than files."""
+    command = next((word for word in rest if not word.startswith("-")), "")
+    if command in KNOWN_SCRIPTS.get(name, ()):
+        reason = "runs code that is not read, or changes more than files"
+        found.remark(Decision.ASK, f"{name} {command}", reason)
 
 
 def _script(program: Program, args: tuple[str, ...], found: Found) -> None:

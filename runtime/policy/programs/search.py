@@ -70,7 +70,7 @@ def _until_end(words: list[str]) -> list[str]:
     return inner
 
 
-_AWK_RISKY = re.compile(r"system|getline|\||>|\bclose\b|@|ENVIRON|\bfflush\b|/inet")
+_AWK_RISKY = re.compile(r"system|getline|\||>|\bclose\b|@|ENVIRON|ARG[VC]|\bfflush\b|/inet")
 
 
 def _awk(program: Program, args: tuple[str, ...], found: Found) -> None:
@@ -297,5 +297,11 @@ SEARCH = table(
         asks("removes what it packs", "-m --move"),
         operands=Operands.WRITE,
     ),
-    *ordinary("unzip", writes("-d"), letters("oqlnj"), operands=Operands.READ),
+    *ordinary(
+        "unzip",
+        writes("-d"),
+        letters("oqlnj"),
+        asks("follows names that lead out", "-:"),
+        operands=Operands.READ,
+    ),
 )

@@ -89,6 +89,9 @@ def _arguments(args: tuple[str, ...], found: Found) -> _Arguments:
             found.opaque("sed -f", "the sed script is in a file that was not read")
         elif word.startswith(("-i", "--in-place")):
             given.in_place = True
+            suffix = word.partition("=")[2] if word.startswith("--") else word[2:]
+            if "/" in suffix:
+                found.touches.append(Touch(Verb.WRITE, suffix))
         elif word.startswith("-") and word != "-":
             _option(word, short, given, found)
         else:
