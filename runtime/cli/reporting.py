@@ -100,7 +100,9 @@ def _artifacts(found: present.Report) -> Lines:
     for one in found.artifacts:
         yield f"  {one.sha256[:12]}  {units.size(one.size):>8}  {one.name}"
     if found.artifacts:
-        yield _hint("artifact get SHA256", f"one of them; `artifacts {found.run.pk}` lists all")
+        yield _hint(
+            "artifact get SHA256", f"one of them; `m31a artifacts {found.run.pk}` lists all"
+        )
 
 
 def _used(found: present.Report) -> Lines:
@@ -110,4 +112,4 @@ def _used(found: present.Report) -> Lines:
 
 
 def _hint(command: str, what: str) -> str:
-    return f"  {hints.PROGRAM} m31a {command}   ({what})"
+    return f"  {hints.PROGRAM} m31a {command}   ({hints.typed(what)})"

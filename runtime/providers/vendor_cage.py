@@ -100,7 +100,7 @@ def _require_places() -> None:
         raise Unavailable(
             f"A program of a vendor runs only under bubblewrap; here commands run under "
             f"{finding.backend}.",
-            remedy="Make bubblewrap work (m31a doctor says what it lacks) and unset M31A_SANDBOX, "
+            remedy="Make bubblewrap work (`m31a doctor` says what it lacks) and unset M31A_SANDBOX, "
             "or use a provider that is reached over HTTP.",
         )
 

@@ -28,7 +28,7 @@ def pinned() -> str | None:
         raise BadInput(
             f"M31A_SANDBOX is {name!r}.",
             remedy=f"Choose one of {', '.join(backends.ORDER)}, or unset it. Running without walls is"
-            " decided for one workspace: m31a workspace add NAME PATH --sandbox none.",
+            " decided for one workspace: `m31a workspace add NAME PATH --sandbox none`.",
             field="M31A_SANDBOX",
         )
     return name
@@ -109,5 +109,5 @@ def _refuse_less(spec: CageSpec, covers: tuple[Cover, ...], finding: Finding) ->
     raise Unavailable(
         f"{stronger.detail} {finding.backend} works here, but it cannot give {'; '.join(lacking)}.",
         remedy=f"{stronger.remedy} Or accept the weaker backend: M31A_SANDBOX={finding.backend} for"
-        f" all, m31a workspace add NAME PATH --sandbox {finding.backend} for one workspace.",
+        f" all, `m31a workspace add NAME PATH --sandbox {finding.backend}` for one workspace.",
     )

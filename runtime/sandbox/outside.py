@@ -63,7 +63,7 @@ class Gate:
             raise Refused(
                 f"The command needs a network to some hosts, and {backend} cannot hold it to them;"
                 " it was not executed.",
-                remedy="Use a machine on which bubblewrap works; `doctor` says what it needs.",
+                remedy="Use a machine on which bubblewrap works; `m31a doctor` says what it needs.",
             )
 
     def serve(self, listener: socket.socket) -> None:

@@ -126,7 +126,7 @@ def _sandbox() -> Row:
             False,
             f"{stronger.detail} Only {found.backend} works here; runs need what it cannot give.",
             f"{stronger.remedy} Or accept it: M31A_SANDBOX={found.backend}, or for one workspace"
-            f" m31a workspace add NAME PATH --sandbox {found.backend}.",
+            f" `m31a workspace add NAME PATH --sandbox {found.backend}`.",
             True,
         )
     layers = str(found.facts.get("layers", ""))

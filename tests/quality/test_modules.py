@@ -47,6 +47,29 @@ def test_every_module_says_what_it_is_for() -> None:
     assert silent == []
 
 
+def test_messages_name_commands_so_that_they_are_shown_as_they_are_typed() -> None:
+    """`runtime.core.hints` spells out what stands between backticks and begins with m31a."""
+    names = "approvals|artifacts?|audit|doctor|policy|replay|submit|user|workspace"
+    bare = re.compile(rf"(?<![`./])\bm31a (?:{names})\b|`(?:{names})[ `]")
+    found = []
+    for path in tree.files(".py", under="runtime"):
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        prose = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
+        spelled = {
+            id(part)
+            for node in ast.walk(module)
+            if isinstance(node, ast.JoinedStr) and "hints.PROGRAM" in ast.unparse(node)
+            for part in node.values
+        }
+        found += [
+            f"{path.relative_to(tree.ROOT)}:{node.lineno}: {node.value[:80]}"
+            for node in ast.walk(module)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            if id(node) not in prose | spelled and bare.search(node.value)
+        ]
+    assert found == []
+
+
 @pytest.mark.parametrize("what", FOREIGN)
 def test_no_file_holds(what: str) -> None:
     found = []
