@@ -15,7 +15,7 @@ from origin import ADDRESS, name_stub, origin
 from runtime.core.commands import Shell
 from runtime.core.errors import BadInput, Refused
 from runtime.policy.authorised import by_operator
-from runtime.sandbox import Cage
+from runtime.sandbox import Cage, netns
 
 _ASK = (
     "import socket\ntry: print(socket.getaddrinfo('example.org', 80))\nexcept OSError: print('no')"
@@ -89,3 +89,11 @@ def test_a_weaker_backend_gives_no_network_at_all(
             pytest.skip(f"there is no Landlock here: {error}")
         with pytest.raises(Refused, match="landlock cannot hold it"):
             cage.run(by_operator(Shell("true"), "test"), hosts=["example.org"])
+
+
+def test_a_way_out_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(netns, "_enter", lambda first: time.sleep(30))
+    monkeypatch.setattr(netns, "_SECONDS", 1)
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with mine, theirs, pytest.raises(OSError, match="timed out"):
+        netns.listen(os.getpid(), theirs.fileno())

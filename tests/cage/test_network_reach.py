@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
-import time
 
-import pytest
 from cage_making import Hall
 from origin import ADDRESS, origin
-
-from runtime.sandbox import netns
 
 
 def test_nothing_is_reached_without_a_list(hall: Hall) -> None:
@@ -92,11 +86,3 @@ def test_a_server_inside_the_cage_is_reached_without_the_proxy(hall: Hall) -> No
     )
     result = hall.sh(script, hosts=["example.org"])
     assert result.status == 0 and result.contacts == (), result.text("stderr")
-
-
-def test_a_way_out_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(netns, "_enter", lambda first: time.sleep(30))
-    monkeypatch.setattr(netns, "_SECONDS", 1)
-    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with mine, theirs, pytest.raises(OSError, match="timed out"):
-        netns.listen(os.getpid(), theirs.fileno())
