@@ -85,7 +85,8 @@ class Kept(Supervised):
     def on_keeper(self) -> None:
         """Its end is the end of the tree, unless it was killed: then the tree is ours."""
         self.broker.forget(self.keeper_fd)
-        os.waitpid(self.pid, 0)
+        with contextlib.suppress(ChildProcessError):  # reaped while another one's tree was ended
+            os.waitpid(self.pid, 0)
         self.read()
         if len(self.report) < keeper.ENDED.size:
             spared = frozenset(

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,7 +20,18 @@ from workspace_kit import Site, Values
 from runtime.core.commands import Exec, Shell
 from runtime.core.errors import BadInput, Unavailable
 from runtime.policy.authorised import by_operator, by_runtime
-from runtime.sandbox import Cage, Limits, OneShot, bubblewrap, check, findings, landlock, pick_uid
+from runtime.sandbox import (
+    Cage,
+    Limits,
+    OneShot,
+    Result,
+    bubblewrap,
+    check,
+    findings,
+    landlock,
+    pick_uid,
+)
+from runtime.sandbox.cell import Cell
 from runtime.workspaces import RunSpace
 
 TRUE = by_operator(Exec("true"), "test")
@@ -237,3 +249,27 @@ def test_the_private_directory_of_a_cage_goes_with_it(
         home = cage.run(by_operator(Shell(deep), "test")).text().strip()
         assert os.path.isdir(home)
     assert not os.path.exists(os.path.dirname(home))
+
+
+def test_without_walls_a_command_that_kills_its_keeper_takes_no_other_along(hall: Hall) -> None:
+    mark, stop = tag(), threading.Event()
+    with Cell(hall.spec(), backend="none") as cell:
+
+        def others() -> None:
+            while not stop.is_set():
+                done.append(cell.run(TRUE))
+
+        done: list[Result] = []
+        threads = [threading.Thread(target=others) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        murder = by_operator(Shell(f"kill -9 $PPID; sleep 600; : {mark}"), "test")
+        told = [cell.run(murder, timeout=20) for _ in range(8)]
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert {one.failure for one in told} == {
+            "The command was not completed: the process that watched it was killed."
+        }
+        assert done and all(one.ok for one in done)
+        assert alive(mark) == []
