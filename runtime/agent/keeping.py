@@ -22,8 +22,8 @@ def keep_output(session: Session, text: str, name: str, kind: str) -> Kept:
     """Keep an output, redacted, or say why it is not kept."""
     if session.workspace.retention == "none":
         return Kept([], "[the whole is not kept: this workspace keeps no output]\n")
-    if not artifacts.has_room(session.run.pk, len(text)):
-        bound = artifacts.MAX_RUN_BYTES
+    bound = session.purse.artifact_bytes
+    if not artifacts.has_room(session.run.pk, len(text), bound):
         return Kept([], f"[the whole is not kept: the run's artifacts reach their {bound} bytes]\n")
     fact = artifacts.keep_text(text, name, kind)
     return Kept([fact], f"[the whole is artifact {fact.sha256}]\n")
@@ -31,8 +31,9 @@ def keep_output(session: Session, text: str, name: str, kind: str) -> Kept:
 
 def keep_given(session: Session, text: str, name: str) -> ArtifactFact:
     """Keep what the model itself wrote. Raises `Refused` with the numbers over the run's bound."""
-    if not artifacts.has_room(session.run.pk, len(text)):
-        used, bound = artifacts.used(session.run.pk), artifacts.MAX_RUN_BYTES
+    bound = session.purse.artifact_bytes
+    if not artifacts.has_room(session.run.pk, len(text), bound):
+        used = artifacts.used(session.run.pk)
         raise Refused(
             f"The artifact has {len(text)} characters; the run has used {used} of {bound} bytes.",
             remedy="Keep less.",

@@ -158,7 +158,10 @@ class Session:
         """The cage of the task, started with its first command. Raises `Unavailable`."""
         if self._cage is None:
             require()
-            self._cage = Cage(self.space.spec(f"{self.claim.task}.{self.claim.fence}"))
+            spec = self.space.spec(f"{self.claim.task}.{self.claim.fence}")
+            memory = min(spec.limits.memory_bytes, self.purse.memory_bytes)
+            limits = replace(spec.limits, memory_bytes=memory)
+            self._cage = Cage(replace(spec, limits=limits))
         return self._cage
 
     @cached_property

@@ -43,8 +43,27 @@ class Purse:
     def __init__(self, task: Task) -> None:
         self.spent = amounts.read(task.spent)
         self.reserved: dict[str, int] = {}
+        run = task.run
+        self.limits = budgets.limits(amounts.read(run.budgets), run.max_steps, run.max_attempts)
+        """The run's limits, as of the last look."""
         self.wall_left = self.cpu_left = float("inf")
         """Seconds that the run may still take, as of the last look."""
+
+    @property
+    def artifact_bytes(self) -> int:
+        """What the run may keep together."""
+        return self.limits["artifact_bytes"]
+
+    @property
+    def memory_bytes(self) -> int:
+        """What one command of the run may hold."""
+        return self.limits["memory_bytes"]
+
+    def look(self, stand: budgets.Standing) -> None:
+        """Take over how the run stands."""
+        self.limits = dict(stand.limits)
+        self.wall_left = stand.left("wall_seconds") / 1000
+        self.cpu_left = stand.left("cpu_seconds") / 1000
 
     def settled(self, events: Iterable[Payload], wants: Mapping[str, int]) -> dict[str, str]:
         """The columns of the task after events, with what is reserved from then on."""
@@ -178,7 +197,6 @@ def secure(session: Session) -> budgets.Verdict:
             raise StaleFence("Another claim owns the task now.")
         purse.reserved = wants
     stand = budgets.standing(session.run.pk)
-    purse.wall_left = stand.left("wall_seconds") / 1000
-    purse.cpu_left = stand.left("cpu_seconds") / 1000
+    purse.look(stand)
     session.see_limit(stand.limits["steps"])
     return budgets.judge(stand, session.state.passed, asks=session.run.mode != "unattended")

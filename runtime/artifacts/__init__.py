@@ -2,7 +2,6 @@
 
 from .scripts import keep_script, read_script
 from .store import (
-    MAX_RUN_BYTES,
     ArtifactFact,
     for_run,
     get,
@@ -14,7 +13,6 @@ from .store import (
 )
 
 __all__ = [
-    "MAX_RUN_BYTES",
     "ArtifactFact",
     "for_run",
     "get",

@@ -11,10 +11,6 @@ from runtime.core.errors import NotFound
 from runtime.models import Artifact
 from runtime.secrets import redactor
 
-MAX_RUN_BYTES = 256 << 20
-"""Bytes that the outputs and artifacts of one run may have together."""
-
-
 MAX_NAME = 255
 
 
@@ -48,9 +44,9 @@ def used(run: str) -> int:
     return int(Artifact.objects.filter(run=run).aggregate(total=Sum("size"))["total"] or 0)
 
 
-def has_room(run: str, size: int) -> bool:
-    """Whether a run may keep so many bytes more."""
-    return used(run) + size <= MAX_RUN_BYTES
+def has_room(run: str, size: int, bound: int) -> bool:
+    """Whether a run that may keep `bound` bytes together has room for so many more."""
+    return used(run) + size <= bound
 
 
 def for_run(run: str) -> QuerySet[Artifact]:

@@ -119,17 +119,15 @@ def _rounded(amount: int, per: int) -> int:
     return -(-amount // per)
 
 
-def lines(run: Run) -> list[Line]:
-    """Every budget of a run, for people."""
-    stand = standing(run.pk)
-    if not stand.limits:
-        stand = Standing(
-            table.limits(amounts.read(run.budgets), run.max_steps, run.max_attempts), {}, {}
-        )
+def lines(run: Run, tasks: Collection[Task] | None = None) -> list[Line]:
+    """Every budget of a run, for people. `tasks`: its tasks, where they were read already."""
+    found = list(Task.objects.filter(run=run.pk)) if tasks is None else tasks
     kept = Artifact.objects.filter(run=run.pk).aggregate(total=Sum("size"))["total"] or 0
-    attempts = (
-        Task.objects.filter(run=run.pk).order_by("-attempt").values_list("attempt", flat=True)
+    used = amounts.add(
+        *(amounts.read(task.spent) for task in found),
+        {"artifact_bytes": int(kept), "steps": sum(task.steps for task in found)},
+        {"attempts": max((task.attempt for task in found), default=0)},
     )
-    used = {**stand.used, "artifact_bytes": int(kept), "attempts": attempts.first() or 0}
-    whole = Standing(stand.limits, used, stand.reserved)
-    return [_line(whole, name) for name in BUDGETS]
+    reserved = amounts.add(*(amounts.read(task.reserved) for task in found))
+    limits = table.limits(amounts.read(run.budgets), run.max_steps, run.max_attempts)
+    return [_line(Standing(limits, used, reserved), name) for name in BUDGETS]

@@ -16,6 +16,7 @@ from runtime.models import User
 GROUPS = {
     "running": "demo submit status watch cancel retry diff work",
     "reporting": "report",
+    "budgets": "budget",
     "approvals": "approvals grants",
     "deciding": "approve deny edit",
     "journal": "events traces artifacts artifact replay audit",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from runtime import runs
+from runtime import budgets, runs
 from runtime.core import hints
 from runtime.core.errors import BadInput
 from runtime.journal import read
@@ -64,6 +64,7 @@ def _add_submit(commands: Any) -> None:
     submit.add_argument("--require-edit", action="store_true")
     submit.add_argument("--max-steps", type=int, default=100)
     submit.add_argument("--max-attempts", type=int, default=3)
+    submit.add_argument("--budget", action="append", default=[], metavar="NAME=VALUE")
     submit.add_argument("--key")
     submit.add_argument("--wait", action="store_true", help="until it ends or waits for a person")
     submit.set_defaults(call=_submit)
@@ -85,6 +86,7 @@ def _submit(call: Any) -> int:
             max_attempts=options.max_attempts,
             key=options.key,
             workflow=options.workflow,
+            budgets=budgets.parse(options.budget),
         )
     )
     return _answer(call, submitted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime import runs
+from runtime import budgets, runs
 from runtime.core import hints
 from runtime.core.errors import BadInput
 from runtime.models import Workspace
@@ -28,6 +28,11 @@ def add(commands: Any) -> None:
     new.add_argument("--sandbox", default="", metavar="landlock|none")
     new.add_argument("--limit", action="append", default=[], metavar="NAME=NUMBER")
     new.add_argument("--host", action="append", default=[], metavar="HOST[:PORT]")
+    new.add_argument("--budget", action="append", default=[], metavar="NAME=VALUE")
+    new.add_argument(
+        "--provider-retries", type=int, default=0, metavar="N", help="tries after a failed call"
+    )
+    new.add_argument("--fallback", default="", metavar="SPEC", help="a model for then")
     new.set_defaults(call=_add)
     which.add_parser("list", help="all of them").set_defaults(call=_list)
 
@@ -46,6 +51,9 @@ def _add(call: Any) -> int:
         sandbox=options.sandbox,
         hosts=options.host,
         limits=_limits(options.limit),
+        budgets=budgets.parse(options.budget),
+        provider_retries=options.provider_retries,
+        fallback=options.fallback,
     )
     for warning in advice(workspace.root, workspace.is_git, workspace.verify):
         output.note(f"Warning: {warning}")
@@ -94,4 +102,7 @@ def _document(workspace: Workspace) -> dict[str, Any]:
         "sandbox": workspace.sandbox,
         "hosts": workspace.hosts,
         "limits": workspace.limits,
+        "budgets": workspace.budgets,
+        "provider_retries": workspace.provider_retries,
+        "fallback": workspace.fallback,
     }

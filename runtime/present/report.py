@@ -14,7 +14,7 @@ from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 from dulwich.objects import ObjectID
 
-from runtime import artifacts, runs
+from runtime import artifacts, budgets, runs
 from runtime.core import canonical, hints
 from runtime.core.errors import NotFound
 from runtime.models import Approval, Artifact, Run, Task
@@ -140,12 +140,19 @@ def used(report: Report, now: datetime) -> list[tuple[str, str]]:
         ("steps", f"{run.steps:,} of at most {run.max_steps:,}"),
         ("attempts", f"{attempts} of at most {run.max_attempts}"),
         ("tokens", f"{run.input_tokens:,} in, {run.output_tokens:,} out"),
+        ("cost", _cost(report)),
         ("submitted by", f"{text.plain(run.submitted_by)}, {units.exact(run.created_at)}"),
         ("model", text.plain(run.provider)),
         ("mode", run.mode),
         ("workspace", text.plain(str(report.facts["workspace"]))),
         ("started from", str(report.facts["base"])[:10]),
     ]
+
+
+def _cost(report: Report) -> str:
+    found = next(one for one in budgets.lines(report.run, report.tasks) if one.name == "cost")
+    guessed = f", {budgets.shown('cost', found.estimated)} of it estimated"
+    return found.text() + (guessed if found.estimated else "")
 
 
 def view(report: Report, now: datetime) -> dict[str, Any]:

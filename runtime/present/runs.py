@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from runtime import budgets
 from runtime.core import canonical
 from runtime.models import Approval, Run, Task
 
@@ -83,6 +84,7 @@ def header(
 ) -> dict[str, Any]:
     """The top of a run's page: one sentence, the state, the meters, who holds the lease."""
     held = [task for task in tasks if task.lease_expires_at is not None]
+    found = budgets.lines(run, tasks)
     return {
         "id": run.pk,
         "state": run.state,
@@ -91,7 +93,9 @@ def header(
         "next": reasons.next_step(run.reason) if run.state == "failed" else "",
         "ended": run.state in ENDED,
         "cancelling": run.cancel_requested and run.state not in ENDED,
-        "meters": meters(run, tasks, now),
+        "meters": meters(run, found, now),
+        "budgets": [meter(one) for one in found],
+        "may_grow": run.state not in {"succeeded", "cancelled"},
         "holders": [
             {
                 "task": text.visible(task.key),
@@ -166,28 +170,29 @@ def _ending(run: Run, now: datetime) -> SafeString:
     return format_html("Cancelled {} after {}.", when, units.count(run.steps, "step"))
 
 
-def meters(run: Run, tasks: Sequence[Task], now: datetime) -> list[dict[str, Any]]:
-    """Budgets: what is used of what is allowed."""
-    attempts = max((task.attempt for task in tasks), default=0)
+SHOWN = ("steps", "attempts", "cost", "input_tokens", "output_tokens")
+"""Budgets that are always in sight; the others unfold."""
+
+
+def meters(run: Run, found: Sequence[budgets.Line], now: datetime) -> list[dict[str, Any]]:
+    """The budgets that are always in sight, and the time since the submission."""
     elapsed = (run.ended_at or now) - run.created_at
     return [
-        {
-            "name": "steps",
-            "value": run.steps,
-            "max": run.max_steps,
-            "words": _of(run.steps, run.max_steps),
-        },
-        {
-            "name": "attempts",
-            "value": attempts,
-            "max": run.max_attempts,
-            "words": _of(attempts, run.max_attempts),
-        },
-        {"name": "input tokens", "words": f"{run.input_tokens:,}"},
-        {"name": "output tokens", "words": f"{run.output_tokens:,}"},
-        {"name": "time", "words": units.span(elapsed)},
+        *(meter(one) for one in found if one.name in SHOWN),
+        {"name": "since the start", "words": units.span(elapsed)},
     ]
 
 
-def _of(value: int, most: int) -> str:
-    return f"{value:,} of {most:,}"
+def meter(one: budgets.Line) -> dict[str, Any]:
+    """What is used of what is allowed."""
+    budget = budgets.BUDGETS[one.name]
+    about = f"{budgets.shown(one.name, one.estimated)} of it estimated" if one.estimated else ""
+    ahead = f"{budgets.shown(one.name, one.reserved)} reserved" if one.reserved else ""
+    return {
+        "key": one.name,
+        "name": budget.title,
+        "value": min(one.used, one.limit),
+        "max": one.limit,
+        "words": one.text(),
+        "more": ", ".join(part for part in (about, ahead) if part),
+    }

@@ -204,7 +204,8 @@ def _run(
 
 def _limits(wish: Submission, workspace: Workspace) -> dict[str, int]:
     """The run's limits as they are from now on, whatever the settings become."""
-    given = {**workspace.budgets, **wish.budgets}
+    memory = {name: value for name, value in workspace.limits.items() if name == "memory_bytes"}
+    given = {**memory, **workspace.budgets, **wish.budgets}
     found = budgets.limits(given, wish.max_steps, wish.max_attempts)
     if "model_calls" not in given and not settings.M31A.BUDGETS["model_calls"]:
         del found["model_calls"]  # it follows the steps, also where more are granted

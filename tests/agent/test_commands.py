@@ -149,9 +149,8 @@ def test_C5_the_model_is_told_where_nothing_is_kept(cast):
     assert "keeps no output" in plain(told.of("action.completed")[0]["observation"])
 
 
-def test_C4_an_artifact_over_the_runs_bound_is_refused_with_the_numbers(cast, monkeypatch):
-    monkeypatch.setattr("runtime.artifacts.store.MAX_RUN_BYTES", 20_000)
-    workspace(cast.alice)
+def test_C4_an_artifact_over_the_runs_bound_is_refused_with_the_numbers(cast):
+    workspace(cast.alice, budgets={"artifact_bytes": 20_000})
     kept = {"kind": "create_artifact", "name": "notes", "content": "n" * 4000}
     told = play(cast.alice, [kept, {**kept, "name": "more"}, FINISH])
     first, second = told.of("action.completed")[:2]

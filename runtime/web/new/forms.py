@@ -7,7 +7,8 @@ from typing import Any
 
 from django import forms
 
-from runtime import providers
+from runtime import budgets, providers
+from runtime.core.errors import BadInput
 from runtime.models import Workspace
 from runtime.runs.submitting import MAX_ATTEMPTS, MAX_OBJECTIVE, MAX_STEPS
 
@@ -56,6 +57,14 @@ class NewRun(forms.Form):
         initial=3,
         help_text="How often a task starts again after its worker died.",
     )
+    budget = forms.CharField(
+        label="Other budgets",
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
+        help_text="NAME=VALUE, one a line: cost=2.50, wall_seconds=90m. Those that are not named "
+        "are the workspace’s.",
+    )
     key = forms.CharField(max_length=64, widget=forms.HiddenInput, required=False)
 
     def __init__(self, *args: Any, names: list[str], **kwargs: Any) -> None:
@@ -69,6 +78,14 @@ class NewRun(forms.Form):
             if default
             else "No default is set. For example openai:MODEL."
         )
+
+    def clean_budget(self) -> dict[str, int]:
+        """One budget a line."""
+        lines = [line.strip() for line in self.cleaned_data["budget"].splitlines() if line.strip()]
+        try:
+            return budgets.parse(lines)
+        except BadInput as error:
+            raise forms.ValidationError(str(error)) from error
 
     def clean_provider(self) -> str:
         """A model must be known, and a script comes from the command line, not from this server."""

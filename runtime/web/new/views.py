@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from runtime import providers, runs
+from runtime import budgets, providers, runs
 from runtime.core.errors import BadInput, Unavailable
 from runtime.models import Workspace
 from runtime.present import html, text
@@ -53,6 +53,7 @@ def _submit(request: HttpRequest, known: list[str]) -> HttpResponse:
         require_edit=given["require_edit"],
         max_steps=given["max_steps"],
         max_attempts=given["max_attempts"],
+        budgets=given["budget"],
         key=f"web/{user.get_username()}/{given['key']}" if given["key"] else None,
     )
     try:
@@ -92,4 +93,15 @@ def _plan(name: str) -> dict[str, Any]:
         "is_git": workspace.is_git,
         "allowed": len(workspace.allowed),
         "name": text.visible(workspace.name),
+        "budgets": text.visible(_budgets(workspace)),
     }
+
+
+def _budgets(workspace: Workspace) -> str:
+    """What a run may use where the form does not say otherwise."""
+    found = budgets.limits(workspace.budgets, 1, 1)
+    return ", ".join(
+        f"{budgets.BUDGETS[name].title} {budgets.shown(name, value)}"
+        for name, value in found.items()
+        if name not in {*budgets.OWN, "model_calls"}
+    )

@@ -12,5 +12,6 @@ urlpatterns = [
     path("card/", views.card, name="run-card"),
     path("earlier/", views.earlier, name="run-earlier"),
     path("cancel/", wishes.cancel, name="run-cancel"),
+    path("budget/", wishes.budget, name="run-budget"),
     path("retry/", wishes.retry, name="run-retry"),
 ]

@@ -12,6 +12,7 @@ from runtime import runs
 from runtime.gating import policies
 from runtime.journal import read
 from runtime.models import Approval, Run, Task
+from runtime.people import rights
 from runtime.present import events, policy, text
 from runtime.present import runs as present
 from runtime.web.approvals import cards
@@ -37,7 +38,7 @@ def index(request: HttpRequest, run_id: str) -> HttpResponse:
         "run/index.html",
         {
             **context,
-            **_header(run),
+            **_header(request, run),
             **_card(request, run),
             "objective": text.short(run.objective, 400),
             "now": timezone.now(),
@@ -50,7 +51,7 @@ def index(request: HttpRequest, run_id: str) -> HttpResponse:
 def header(request: HttpRequest, run_id: str) -> HttpResponse:
     """The region `#run-state`: sentence, state, meters and buttons."""
     run = visible_run(request, run_id)
-    return show(request, "run/_header.html", {"run": run, **_header(run)})
+    return show(request, "run/_header.html", {"run": run, **_header(request, run)})
 
 
 @require_safe
@@ -82,13 +83,13 @@ def _tab(request: HttpRequest, run: Run, tab: str) -> dict[str, Any]:
     }
 
 
-def _header(run: Run) -> dict[str, Any]:
+def _header(request: HttpRequest, run: Run) -> dict[str, Any]:
     tasks = list(Task.objects.filter(run=run).order_by("id"))
     question = _open_question(run) if run.state not in present.ENDED else None
     head = present.header(run, tasks, question, timezone.now())
     head["inputs"] = [text.visible(path) for path in runs.inputs_changed(run.pk)[:INPUTS]]
     head["policy"] = policy.version(policies.last_loaded(), timezone.now())
-    return {"head": head}
+    return {"head": head, "may_grant": rights.has(person(request), "decide_approval")}
 
 
 def _card(request: HttpRequest, run: Run) -> dict[str, Any]:

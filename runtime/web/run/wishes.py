@@ -1,4 +1,4 @@
-"""What a person may ask of a run: to stop, or to try again."""
+"""What a person may ask of a run: to stop, to try again, or to use more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from runtime import runs
+from runtime import budgets, runs
 from runtime.core.errors import BadInput
 from runtime.runs.submitting import MAX_ATTEMPTS
 from runtime.web.pages import answers, person, visible_run
@@ -35,4 +35,15 @@ def retry(request: HttpRequest, run_id: str) -> HttpResponse:
             field="max_attempts",
         )
     runs.retry(run.pk, person(request), int(given))
+    return redirect("run", run.pk)
+
+
+@require_POST
+@answers
+def budget(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Let the run use more of one budget."""
+    run = visible_run(request, run_id)
+    wanted = f"{request.POST.get('budget', '')}={request.POST.get('more', '')}"
+    comment = request.POST.get("comment", "").strip()
+    runs.grant_budget(run.pk, budgets.parse([wanted]), person(request), comment)
     return redirect("run", run.pk)

@@ -6,7 +6,10 @@ import shlex
 
 from django import forms
 
+from runtime import budgets
+from runtime.core.errors import BadInput
 from runtime.models import Workspace
+from runtime.runs.registering import MAX_RETRIES
 
 MOST_LINES = 50
 _LINES = {"rows": 2, "spellcheck": "false"}
@@ -53,6 +56,27 @@ class NewWorkspace(forms.Form):
         widget=forms.Textarea(attrs=_LINES),
         help_text="What a command may reach once its network is approved, beyond the hosts that it "
         "names: example.org, example.org:8443 or *.example.org, one a line.",
+    )
+    budget = forms.CharField(
+        label="Budgets of its runs",
+        required=False,
+        widget=forms.Textarea(attrs=_LINES),
+        help_text="NAME=VALUE, one a line: cost=5.00, wall_seconds=2h, output_bytes=1G.",
+    )
+    provider_retries = forms.IntegerField(
+        label="Tries after a failed call of the model",
+        required=False,
+        min_value=0,
+        max_value=MAX_RETRIES,
+        initial=0,
+        help_text="Each after a while. None: the task fails, what it changed is kept.",
+    )
+    fallback = forms.CharField(
+        label="Another model for then",
+        required=False,
+        max_length=512,
+        widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
+        help_text="Takes the place of the first for the rest of the task. For example openai:MODEL.",
     )
     retention = forms.ChoiceField(
         label="Keep output", choices=Workspace.Retention.choices, initial="redacted"
@@ -102,6 +126,17 @@ class NewWorkspace(forms.Form):
     def clean_host(self) -> list[str]:
         """One host a line."""
         return self._lines("host")
+
+    def clean_budget(self) -> dict[str, int]:
+        """One budget a line."""
+        try:
+            return budgets.parse(self._lines("budget"))
+        except BadInput as error:
+            raise forms.ValidationError(str(error)) from error
+
+    def clean_provider_retries(self) -> int:
+        """Left empty, none."""
+        return int(self.cleaned_data["provider_retries"] or 0)
 
     def _lines(self, name: str) -> list[str]:
         lines = [line.strip() for line in self.cleaned_data[name].splitlines() if line.strip()]

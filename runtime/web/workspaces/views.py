@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from runtime import budgets
 from runtime.core.errors import BadInput, Refused, Unavailable
 from runtime.models import Run, User, Workspace
 from runtime.people import rights
@@ -64,6 +65,9 @@ def _register(form: NewWorkspace, user: User) -> bool:
             retention=given["retention"],
             sandbox=given["sandbox"],
             hosts=given["host"],
+            budgets=given["budget"],
+            provider_retries=given["provider_retries"],
+            fallback=given["fallback"].strip(),
             by=user,
         )
     except (BadInput, Unavailable, Refused) as error:
@@ -112,6 +116,8 @@ def _view(row: Workspace, last: list[dict[str, Any]]) -> dict[str, Any]:
                 ("output kept", row.get_retention_display()),
                 ("confinement", _CONFINED[row.sandbox]),
                 ("hosts", _codes(row.hosts)),
+                ("budgets", _budgets(row.budgets)),
+                ("failed calls", _failures(row)),
                 ("registered by", text.visible(row.created_by)),
             ]
         ),
@@ -121,6 +127,21 @@ def _view(row: Workspace, last: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _codes(values: Any) -> str:
     return text.visible(", ".join(str(value) for value in values)) if values else "none"
+
+
+def _budgets(given: dict[str, int]) -> str:
+    shown = [
+        f"{budgets.BUDGETS[name].title} {budgets.shown(name, value)}"
+        for name, value in sorted(given.items())
+        if name in budgets.BUDGETS
+    ]
+    return text.visible(", ".join(shown) or "the defaults")
+
+
+def _failures(row: Workspace) -> str:
+    tries = units.count(row.provider_retries, "further try", "further tries")
+    said = tries if row.provider_retries else "the task ends"
+    return text.visible(f"{said}, then {row.fallback}" if row.fallback else said)
 
 
 def _limits(limits: dict[str, Any]) -> str:
