@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,17 +15,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How long processes are killed at random: 60 is for continuous integration, 600 for a night."""
     parser.addoption("--chaos-seconds", type=float, default=12.0)
     parser.addoption("--chaos-seed", type=int, default=0)
-    parser.addoption("--thorough", action="store_true", help="also kill and freeze processes")
+    parser.addoption("--thorough", action="store_true", help="also the tests that take minutes")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Durability tests take minutes: they run with --thorough (as in `.ci/run`) or when named."""
-    named = any("durable" in argument for argument in config.invocation_params.args)
-    if config.getoption("--thorough") or named:
+    """What takes minutes runs with --thorough (as in `.ci/run`), or where its file or folder is
+    named: tests that kill processes, and those that are marked so."""
+    if config.getoption("--thorough"):
         return
-    long = [item for item in items if "tests/durable/" in item.path.as_posix()]
-    config.hook.pytest_deselected(items=long)
-    items[:] = [item for item in items if item not in set(long)]
+    named = {Path(str(one).partition("::")[0]).name for one in config.invocation_params.args}
+    long = {item for item in items if is_long(item) and not named & set(item.path.parts)}
+    config.hook.pytest_deselected(items=[item for item in items if item in long])
+    items[:] = [item for item in items if item not in long]
+
+
+def is_long(item: pytest.Item) -> bool:
+    """Whether a test is one of those that take minutes together."""
+    return (
+        "tests/durable/" in item.path.as_posix() or item.get_closest_marker("thorough") is not None
+    )
 
 
 @pytest.fixture(scope="session")

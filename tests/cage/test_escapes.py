@@ -24,7 +24,11 @@ from ground import Ground
 
 from runtime.sandbox import OneShot, bubblewrap, landlock
 
-BACKENDS = ("bubblewrap", "package", "landlock")
+BACKENDS = (
+    "bubblewrap",
+    pytest.param("package", marks=pytest.mark.thorough),
+    pytest.param("landlock", marks=pytest.mark.thorough),
+)
 ADMITTED = {"F20", "W08", "W09", "W12", "W17", "W23", "P21", "P30"}
 
 

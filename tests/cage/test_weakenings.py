@@ -28,6 +28,8 @@ from runtime.policy.authorised import Authorised, by_operator
 from runtime.sandbox import OneShot, Result, end_leftovers, landlock
 from runtime.sandbox.layout import Cover
 
+pytestmark = pytest.mark.thorough
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 NET = ("--unshare-net",)
 CAPABLE = chain(

@@ -15,16 +15,6 @@ from tests.providers.raw_server import RawServer
 __all__ = ["agy", "home"]
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A real model takes minutes and a download: with --thorough (as in `.ci/run`) or by name."""
-    named = any("local_model" in argument for argument in config.invocation_params.args)
-    if config.getoption("--thorough") or named:
-        return
-    slow = [item for item in items if item.path.name == "test_local_model.py"]
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if item not in slow]
-
-
 @pytest.fixture
 def serve() -> Iterator[Callable[..., RawServer]]:
     """Start a raw server that answers with bytes, or by a function of the socket."""

@@ -19,7 +19,7 @@ from runtime.providers import Message, Prompt, check, load, schema_for_prompt
 from tests.providers.contract import ask as ask_with_bounds
 from tests.providers.raw_server import ask
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.thorough]
 HERE = Path(__file__).parent
 LOCK = HERE / "local-model.lock"
 SYSTEM = "You are a software engineer. Answer with one action.\n"

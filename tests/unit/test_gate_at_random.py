@@ -22,7 +22,8 @@ SIGNS = "$X ${X} $( ) ` ; & && || | > >> < << <<EOF EOF ' \" \\ { } ( [ ]] {a,b}
 WORDY = "&> |& <( <<< $'x' (( )) [[ =~ if then fi for do done f() case esac in eval . while"
 BLANK = " \n\t\r\u200b\x00é\U000f0000"
 PIECES = [*PLAIN.split(), *SIGNS.split(), *WORDY.split(), *BLANK]
-SHARE = 20_000
+SHARE, SAMPLE = 20_000, 2_000
+"""Actions of one seed with `--thorough`, and without."""
 
 
 def script(draw: random.Random) -> dict[str, object]:
@@ -50,10 +51,13 @@ def letter(draw: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_F32_random_actions_get_one_answer_and_no_unread_script_runs(seed: int) -> None:
+def test_F32_random_actions_get_one_answer_and_no_unread_script_runs(
+    seed: int, request: pytest.FixtureRequest
+) -> None:
+    share = SHARE if request.config.getoption("--thorough") else SAMPLE
     draw = random.Random(seed)
     allowed = []
-    for number in range(SHARE):
+    for number in range(share):
         action = script(draw) if number % 3 else command(draw)
         verdict = WORLD.decide(action, allowed=ALL)
         assert verdict.source != "error", (action, verdict.reason)
@@ -61,7 +65,7 @@ def test_F32_random_actions_get_one_answer_and_no_unread_script_runs(seed: int) 
             assert WORLD.decide(action, allowed=ALL) == verdict
         if verdict.decision is Decision.ALLOW and "script" in action:
             allowed.append(str(action["script"]))
-    assert len(allowed) > SHARE // 100
+    assert len(allowed) > share // 100
     for text in allowed:
         read = subprocess.run(["bash", "-n", "-c", text], capture_output=True, check=False)
         assert read.returncode == 0, text
