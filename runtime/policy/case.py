@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from runtime.core import digests
 from runtime.core.actions import Action
@@ -15,9 +14,6 @@ from .hosts import NetworkRequest
 from .places import Lens
 from .reading import Part, Reading
 from .verdict import Source
-
-if TYPE_CHECKING:
-    from .remembered import Remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +34,7 @@ NOTHING = Finding()
 @dataclass(slots=True)
 class Case:
     """Filled by the stages in order. `silenced`: parts about which a rule of layers 1 to 7 has
-    spoken, so that the developer defaults have nothing to add. `remembered`: the rule of a remembered
-    answer that lifted what was asked."""
+    spoken, so that the developer defaults have nothing to add."""
 
     request: Request
     context: Context
@@ -48,7 +43,6 @@ class Case:
     reading: Reading | None = None
     findings: dict[str, Finding] = field(default_factory=dict)
     silenced: set[int] = field(default_factory=set)
-    remembered: Remembered | None = None
 
     @property
     def parts(self) -> tuple[Part, ...]:

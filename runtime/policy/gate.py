@@ -8,7 +8,7 @@ from dataclasses import replace
 from runtime.core import clock
 from runtime.core.actions import Action, Finish
 
-from . import addresses, hashing, remembered
+from . import hashing, remembered
 from .case import NOTHING, Case, Finding
 from .context import Context, Request
 from .decision import Decision
@@ -97,17 +97,14 @@ def _talking(case: Case) -> list[int]:
 
 
 def _hosts(case: Case) -> tuple[str, ...]:
-    """What they name; a file that such a command reads or writes is no host. Where a remembered
-    rule permits words that nobody has seen, only what the rule itself names."""
+    """What they name; a file that such a command reads or writes is no host. A remembered rule
+    covers none that was not on its card (`remembered.fits`)."""
     found: dict[str, None] = {}
     for index in _talking(case):
         part = case.parts[index]
         files = {place.touch.path for place in part.places}
         found.update(dict.fromkeys(host for host in part.hosts if host not in files))
-    if case.remembered is None:
-        return tuple(found)
-    seen = addresses.in_words(case.remembered.argv, network=True)
-    return tuple(host for host in found if host in seen)
+    return tuple(found)
 
 
 def _connects(case: Case, source: Source) -> bool:

@@ -155,7 +155,6 @@ def grants(case: Case) -> Finding:
             return Finding(Decision.ALLOW, grant.id, reason, "grant", lifted)
     for grant in case.context.grants:
         if grant.rule is not None and remembered.covers(grant.rule, case):
-            case.remembered = grant.rule
             reason = f"granted by {grant.by} for the {grant.scope}: {grant.rule.text()}"
             return Finding(Decision.ALLOW, grant.id, reason, "grant", lifted)
     if case.request.mode in ("plan", "unattended"):

@@ -132,8 +132,10 @@ def test_a_remembered_answer_gives_it_and_a_remembered_rule_no_host_that_nobody_
     offered = World().decide(first, allowed=ALLOWED).offers[-1]
     assert isinstance(offered, Remembered)
     grant = GrantFact("g2", "another", ASK, "run", "bob", offered)
-    wider = tool("curl", "https://example.org/", "https://else.example/")
     context = World().context(allowed=ALLOWED, grants=(grant,))
-    verdict = gate(request(wider), context)
+    again = tool("curl", "https://example.org/", "https://example.org/more")
+    verdict = gate(request(again), context)
     assert verdict.decision is ALLOW and verdict.source == "grant"
     assert verdict.connects and verdict.hosts == ("example.org",)
+    wider = tool("curl", "https://example.org/", "https://else.example/")
+    assert gate(request(wider), context).decision is ASK
