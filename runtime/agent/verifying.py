@@ -13,6 +13,7 @@ from runtime.journal.kinds import CheckpointCreated, VerificationFailed, Verific
 from runtime.policy.authorised import by_operator
 from runtime.sandbox import Cage, Result
 from runtime.secrets import redactor
+from runtime.workspaces.reports import unreported
 
 from . import background
 from .commands import previewed, run_seen, standing, stopped, unknown
@@ -130,6 +131,10 @@ def run_all(session: Session, cage: Cage, action: str) -> Evidence:
             kept = _keep(session, argv, output)
             outputs += kept
             commands.append(_entry(argv, result, output, kept))
+            silent = unreported(argv, output) if result.ok else ""
+            if silent:
+                reason = f"`{' '.join(argv)}`: {silent} ended well, but without its report"
+                break
             if not result.ok:
                 reason = f"`{' '.join(argv)}`: {standing(result)}"
                 cut_short = stopped(session, result)
