@@ -28,7 +28,7 @@ from runtime.journal.kinds import REGISTRY, ContextCompacted, JobEnded, LoopWarn
 from runtime.journal.read import every
 from runtime.models import Run, SealedBytes, Task
 from runtime.providers import Provider, load
-from runtime.sandbox import Cage, require
+from runtime.sandbox import Cage, Limits, require
 from runtime.secrets import open_sealed
 from runtime.tasks import Claim
 from runtime.workspaces.editor import Editor
@@ -152,6 +152,11 @@ class Session:
             said = window.instructions(self.space, self.state.base)
             self._prompts = (key, PromptMaker(limit, self.workspace.allowed, said))
         return self._prompts[1]
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The bounds of one command."""
+        return self.space.spec().limits
 
     @property
     def cage(self) -> Cage:
@@ -318,7 +323,7 @@ class Session:
         left = min(LONGEST_HOLD - (time.monotonic() - self._began), self.purse.wall_left)
         if left >= MAX_TIMEOUT:
             return timeout
-        wanted = self.space.spec().limits.wall_seconds if timeout is None else timeout
+        wanted = self.limits.wall_seconds if timeout is None else timeout
         return max(1.0, min(wanted, left))
 
     def forget_previews(self, events: Sequence[Payload]) -> None:

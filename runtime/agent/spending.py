@@ -34,7 +34,7 @@ FREE_KINDS = frozenset(
     {"auth", "rate_limit", "unreachable", "overload", "bad_request", "context_length", "exhausted"}
 )
 """Failures before the model was asked, so that nothing is charged for them."""
-COMMANDS = frozenset({"run_tool", "run_shell", "start_job", "verify", "finish", "git_status"})
+COMMANDS = frozenset({"run_tool", "run_shell", "start_job", "verify", "finish"})
 
 
 class Purse:
@@ -115,7 +115,7 @@ def _of_command(session: Session, pending: Pending) -> dict[str, int]:
     """What a command can use of what is left. A reading has no effects, and takes next to nothing."""
     if pending.kind not in COMMANDS:
         return {}
-    limits = session.space.spec().limits
+    limits = session.limits
     body = pending.body if isinstance(pending.body, Mapping) else {}
     seconds = body.get("timeout") if isinstance(body.get("timeout"), int) else limits.wall_seconds
     wall = min(float(seconds or 0), session.purse.wall_left)
@@ -199,4 +199,7 @@ def secure(session: Session) -> budgets.Verdict:
     stand = budgets.standing(session.run.pk)
     purse.look(stand)
     session.see_limit(stand.limits["steps"])
-    return budgets.judge(stand, session.state.passed, asks=session.run.mode != "unattended")
+    state = session.state
+    free = state.pending is None  # else it goes on with an action that a person was asked about
+    asks = free and session.run.mode != "unattended"
+    return budgets.judge(stand, state.passed, calls=free, asks=asks)

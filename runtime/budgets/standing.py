@@ -78,17 +78,23 @@ def standing(run_id: str) -> Standing:
     return Standing(limits, used, reserved)
 
 
-def judge(stand: Standing, passed: Collection[tuple[str, int]], *, asks: bool = True) -> Verdict:
-    """Whether the next call may be made: with all that is reserved, nothing goes over its limit.
+def judge(
+    stand: Standing,
+    passed: Collection[tuple[str, int]],
+    *,
+    calls: bool = True,
+    asks: bool = True,
+) -> Verdict:
+    """Whether it may go on: with all that is reserved, nothing goes over its limit.
 
-    `passed` are budgets and limits about which a person has answered; `asks`: whether somebody may
-    be asked at all.
+    `passed` are budgets and limits about which a person has answered; `calls`: the model is asked
+    next, else something is done that it asked for; `asks`: whether somebody may be asked at all.
     """
     near = None
     for name, budget in BUDGETS.items():
         limit = stand.limits.get(name, 0) * budget.per
-        if name in ("attempts", "artifact_bytes") or budget.amount in amounts.PEAKS or not limit:
-            continue  # kept where they are used up: by the claims, the store, and the cage
+        if name in _ELSEWHERE or not limit or (name in _CALLS and not calls):
+            continue
         used = stand.used.get(budget.amount, 0)
         ahead = stand.reserved.get(budget.amount, 0) if name in _AHEAD else 0
         if used >= limit or used + ahead > limit:
@@ -100,7 +106,11 @@ def judge(stand: Standing, passed: Collection[tuple[str, int]], *, asks: bool = 
     return Verdict(near=near)
 
 
-_AHEAD = frozenset({"model_calls", "input_tokens", "output_tokens", "cost"})
+_ELSEWHERE = frozenset({"attempts", "artifact_bytes", "memory_bytes"})
+"""Kept where they are used up: by the claims, the store, and the cage."""
+_CALLS = frozenset({"steps", "model_calls", "input_tokens", "output_tokens", "cost"})
+"""Used by calls of the model alone."""
+_AHEAD = _CALLS - {"steps"}
 """What is reserved for a call is a bound that it keeps; of time, it is only what a crash counts."""
 
 

@@ -30,7 +30,8 @@ Kind = Literal[
 KINDS: frozenset[str] = frozenset(get_args(Kind))
 RETRYABLE: frozenset[Kind] = frozenset({"rate_limit", "timeout", "overload", "cut", "unreachable"})
 """Failures after which the same question may succeed later."""
-_CHARACTERS_PER_TOKEN = 4
+_CHARACTERS_PER_TOKEN = 3
+"""Fewer than of most texts: who is not told what was used rather counts too much."""
 
 
 @dataclass(frozen=True, slots=True)

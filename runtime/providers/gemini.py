@@ -48,6 +48,8 @@ class Gemini:
                 "responseMimeType": "application/json",
                 "responseJsonSchema": union_schema(),
             }
+        if endpoint.longest:
+            body.setdefault("generationConfig", {})["maxOutputTokens"] = endpoint.longest
         name = quote(endpoint.model.removeprefix("models/"), safe="")
         headers = {"x-goog-api-key": endpoint.key} if endpoint.key else {}
         return Request(f"/v1beta/models/{name}:streamGenerateContent?alt=sse", body, headers)

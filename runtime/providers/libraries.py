@@ -37,8 +37,15 @@ class Connection:
             yield Opened(
                 model=_model(self._endpoint, http),
                 parameters=_parameters(self._tools, claude=self.vendor.scheme == "anthropic"),
-                settings=ModelSettings(parallel_tool_calls=False),
+                settings=_settings(self._endpoint),
             )
+
+
+def _settings(endpoint: Endpoint) -> ModelSettings:
+    """One action to an answer, and a bound where the server takes one."""
+    if endpoint.longest:
+        return ModelSettings(parallel_tool_calls=False, max_tokens=endpoint.longest)
+    return ModelSettings(parallel_tool_calls=False)
 
 
 def _model(endpoint: Endpoint, http: httpx2.AsyncClient) -> Model:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from runtime.core.errors import BadInput
 
 MAX_MODEL = 200
+OUTPUT, OUTPUT_TOKENS = "M31A_OUTPUT_TOKENS", 16_384
 Mode = Literal["auto", "tools", "json"]
 MODES: tuple[str, ...] = get_args(Mode)
 
@@ -77,6 +78,8 @@ class Endpoint:
     the first, and the second where the model turns out to have no tools."""
     context: int = 0
     """Tokens of context to ask for, where the server wants to be told."""
+    longest: int = 0
+    """Tokens that an answer may have; 0: as the server has it, which may take no such number."""
 
 
 def read(vendor: Vendor, model: str, env: Mapping[str, str]) -> Endpoint:
@@ -114,6 +117,7 @@ def read(vendor: Vendor, model: str, env: Mapping[str, str]) -> Endpoint:
         key,
         _mode(vendor, env),
         _context(env) if vendor.scheme == "ollama" else 0,
+        _longest(env) if not base_url or vendor.scheme in ("anthropic", "google") else 0,
     )
 
 
@@ -164,6 +168,18 @@ def _mode(vendor: Vendor, env: Mapping[str, str]) -> Mode:
 CONTEXT = "M31A_OLLAMA_CONTEXT"
 _CONTEXTS = (16_384, 512, 4_000_000)
 """Tokens: the default, the least and the most."""
+
+
+def _longest(env: Mapping[str, str]) -> int:
+    """The same bound as is reserved of the run's budgets before a call."""
+    text = env.get(OUTPUT, "").strip() or str(OUTPUT_TOKENS)
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
+        raise BadInput(
+            f"{OUTPUT} is not a number of tokens.",
+            remedy=f"Give a number such as {OUTPUT_TOKENS}.",
+            field=OUTPUT,
+        )
+    return int(text)
 
 
 def _context(env: Mapping[str, str]) -> int:

@@ -188,3 +188,14 @@ def test_time_that_is_used_up_ends_a_command_and_then_the_run(cast):
     assert (told.state, told.reason) == ("failed", "budget_exhausted")
     assert "timed out" in told.observations()[0]
     assert told.last("task.failed")["detail"].startswith("wall_seconds: ")
+
+
+def test_an_approved_action_on_the_last_step_is_still_done(cast):
+    workspace(cast.alice)
+    asked = {"kind": "run_tool", "program": "git", "args": ["rm", "-q", "notes.txt"]}
+    told = play(cast.alice, [said(asked), FINISH], max_steps=1, budgets={"cost": 1_000_000})
+    assert told.state == "waiting" and told.pending.action_kind == "run_tool"
+    answer(told, cast.bob)
+    told.work()
+    assert "action.started" in told.types
+    assert told.reason in ("step_limit", "budget_exhausted")

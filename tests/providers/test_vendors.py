@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.providers import Message, Prompt, ProviderError, Usage
+from runtime.core.errors import BadInput
+from runtime.providers import Message, Prompt, ProviderError, Usage, load
 from tests.providers.raw_server import KEY, RawServer, ask
 from tests.providers.voices import VERIFY, VOICES, Google, Ollama, Voice, read_request, status
 
@@ -214,3 +215,34 @@ def test_ollama_is_told_its_context_and_never_cuts_a_prompt_in_silence(serve: Se
         ask(model, prompt=Prompt("s", (Message("user", "x" * 40_000),)))
     assert failure.value.kind == "context_length"
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "env", "most"),
+    [
+        ("anthropic:m", {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "http://x"}, 16_384),
+        ("google:m", {"GEMINI_API_KEY": "k"}, 16_384),
+        ("openai:m", {"OPENAI_API_KEY": "k"}, 16_384),
+        ("openai:m", {"OPENAI_API_KEY": "k", "M31A_OUTPUT_TOKENS": "500"}, 500),
+        ("openai:m", {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, 0),
+        ("ollama:m", {"OLLAMA_BASE_URL": "http://127.0.0.1:1"}, 0),
+    ],
+)
+def test_the_answer_is_bounded_as_it_is_reserved_where_the_server_takes_a_bound(
+    spec: str, env: dict[str, str], most: int
+) -> None:
+    assert load(spec, env=env).endpoint.longest == most  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("text", ["x", "0", "-1", "1.5", "9999999999"])
+def test_a_bound_that_is_none_names_its_setting(text: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        load("google:m", env={"GEMINI_API_KEY": "k", "M31A_OUTPUT_TOKENS": text})
+    assert refused.value.field == "M31A_OUTPUT_TOKENS"
+
+
+@pytest.mark.parametrize("voice", [v for v in VOICES if v.scheme in ("anthropic", "google")])
+def test_the_bound_is_in_the_question(voice: Voice, serve: Serve) -> None:
+    server = serve(voice.whole())
+    ask(voice.provider(server.base))
+    assert b"16384" in server.requests[0]

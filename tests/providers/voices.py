@@ -201,7 +201,12 @@ class Google(Voice):
             for function in tool["functionDeclarations"]
         ]
         system = body["systemInstruction"]["parts"][0]["text"]
-        return system, turns, functions == ["act"], "generationConfig" in body
+        return (
+            system,
+            turns,
+            functions == ["act"],
+            "responseJsonSchema" in body.get("generationConfig", {}),
+        )
 
 
 class Ollama(Voice):
