@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from runtime.core.errors import BadInput
+from runtime.policy import reach
 from runtime.providers.vendor_cage import Tool
 from runtime.providers.vendors import MAX_MODEL
 
 BINARY, MODEL, HOME = "M31A_AGY_BINARY", "M31A_AGY_MODEL", "M31A_AGY_HOME"
-FOLDERS, PROMPT, NETWORK = "M31A_AGY_FOLDERS", "M31A_AGY_PROMPT", "M31A_AGY_NETWORK"
+FOLDERS, PROMPT, HOSTS = "M31A_AGY_FOLDERS", "M31A_AGY_PROMPT", "M31A_AGY_HOSTS"
+VENDOR = "*.googleapis.com accounts.google.com antigravity.google *.antigravity.google"
+"""What the program reaches unless it is told otherwise: its vendor, over HTTPS."""
 Way = Literal["auto", "stdin", "argument"]
 
 
@@ -49,7 +52,7 @@ def read(name: str, env: Mapping[str, str]) -> AgySettings:
             program=_binary(env),
             home=_home(env),
             folders=_folders(env),
-            network=_choice(env, NETWORK, ("host", "none")) == "host",
+            hosts=_hosts(env),
         ),
         model,
         cast(Way, _choice(env, PROMPT, ("auto", "stdin", "argument"))),
@@ -121,6 +124,21 @@ def _folders(env: Mapping[str, str]) -> tuple[str, ...]:
                 field=FOLDERS,
             )
     return tuple(os.path.realpath(path) for path in paths)
+
+
+def _hosts(env: Mapping[str, str]) -> tuple[str, ...]:
+    """What the program may reach; () where the setting is `none`."""
+    named = env.get(HOSTS, "").strip() or VENDOR
+    if named == "none":
+        return ()
+    try:
+        return reach.listed(named.split()).texts()
+    except ValueError as error:
+        raise BadInput(
+            f"{HOSTS} lists {error}.",
+            remedy="Give HOST, HOST:PORT or *.DOMAIN, separated by blanks, or none.",
+            field=HOSTS,
+        ) from error
 
 
 def _choice(env: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:

@@ -16,7 +16,7 @@ from runtime import sandbox
 from runtime.core.commands import Exec
 from runtime.core.errors import BadInput, Unavailable
 from runtime.policy.authorised import by_runtime
-from runtime.sandbox import Cage, CageSpec, Limits, Mount, Result, layout
+from runtime.sandbox import Cage, CageSpec, Limits, Mount, Result
 
 _ROOT, _HOME, _QUESTION = "/m31a/empty", "/m31a/home", "/m31a/question"
 _MEMORY = 4 << 30
@@ -32,7 +32,8 @@ class Tool:
     home: str = ""
     """The folder with its credentials, which it may write; the empty string for none."""
     folders: tuple[str, ...] = ()
-    network: bool = True
+    hosts: tuple[str, ...] = ()
+    """What it may reach, by a proxy that the cage tells it of; () for no network."""
 
     def version(self, timeout: float) -> str:
         """What it says of itself when it is started confined. Raises `M31AError`."""
@@ -84,8 +85,8 @@ def run(
         with Cage(spec) as cage:
             return cage.run(
                 by_runtime(Exec(argv[0], tuple(argv[1:])), "provider"),
-                profile=_profile(tool),
                 timeout=timeout,
+                hosts=tool.hosts,
                 keep=keep,
                 cancel=cancel,
                 on_output=on_output,
@@ -103,19 +104,6 @@ def _require_places() -> None:
             remedy="Make bubblewrap work (`m31a doctor` says what it lacks) and unset M31A_SANDBOX, "
             "or use a provider that is reached over HTTP.",
         )
-
-
-def _profile(tool: Tool) -> str:
-    """The cage's kind: with the network where the program needs it."""
-    if not tool.network:
-        return "tool"
-    if "network" not in layout.PROFILES:
-        raise Unavailable(
-            "The cage cannot give a program the network yet, and without it the vendor is not "
-            "reached.",
-            remedy="Use a provider that is reached over HTTP, such as google:MODEL.",
-        )
-    return "network"
 
 
 def _mounts(tool: Tool) -> list[Mount]:

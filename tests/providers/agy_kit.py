@@ -45,7 +45,7 @@ def agy(tmp_path: Path, home: Path) -> Callable[..., Provider]:
             "M31A_AGY_BINARY": str(program),
             "M31A_AGY_HOME": str(home),
             "M31A_AGY_PROMPT": way,
-            "M31A_AGY_NETWORK": "none",
+            "M31A_AGY_HOSTS": "none",
             **more,
         }
         return load("cli:agy", env=env)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,6 @@ import pytest
 
 from runtime.core.errors import BadInput, Unavailable
 from runtime.providers import Provider, load
-from runtime.sandbox import layout
 from tests.providers.agy_kit import for_task
 from tests.providers.raw_server import ask
 
@@ -31,7 +32,8 @@ def test_P6_missing_program_names_the_setting() -> None:
         ({"M31A_AGY_HOME": os.path.expanduser("~")}, "M31A_AGY_HOME"),
         ({"M31A_AGY_FOLDERS": "relative"}, "M31A_AGY_FOLDERS"),
         ({"M31A_AGY_PROMPT": "smoke"}, "M31A_AGY_PROMPT"),
-        ({"M31A_AGY_NETWORK": "some"}, "M31A_AGY_NETWORK"),
+        ({"M31A_AGY_HOSTS": "https://x/y"}, "M31A_AGY_HOSTS"),
+        ({"M31A_AGY_HOSTS": "*"}, "M31A_AGY_HOSTS"),
         ({"M31A_AGY_MODEL": "--sandbox"}, "M31A_AGY_MODEL"),
     ],
 )
@@ -61,13 +63,44 @@ def test_unknown_command_line_is_refused() -> None:
         load("cli:other", env={})
 
 
-def test_network_that_the_cage_cannot_give_is_refused_and_not_done_without(
-    agy: Callable[..., Provider],
+FETCHING = """#!/usr/bin/env python3
+import json, sys, urllib.request
+if "--help" not in sys.argv:
+    try:
+        said = urllib.request.urlopen("http://127.0.0.2:{port}/", timeout=10).read().decode()
+    except OSError as error:
+        said = f"nothing: {{error}}"
+    action = {{"kind": "finish", "summary": said}}
+    print(json.dumps({{"status": "SUCCESS", "structured_output": action}}))
+"""
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_program_reaches_the_hosts_of_its_list_and_no_other(
+    agy: Callable[..., Provider], listed: bool
 ) -> None:
-    if "network" in layout.PROFILES:
-        pytest.skip("the cage can give it")
-    with pytest.raises(Unavailable, match="network"):
-        ask(agy(M31A_AGY_NETWORK="host"), prompt=for_task("read"))
+    with socket.create_server(("127.0.0.2", 0)) as origin:
+        port = origin.getsockname()[1]
+        answers = threading.Thread(target=answer_once, args=(origin,), daemon=True)
+        answers.start()
+        model = agy("argument", M31A_AGY_HOSTS=f"127.0.0.2:{port}" if listed else "example.org")
+        Path(model.where).write_text(FETCHING.format(port=port))  # type: ignore[attr-defined]
+        action = ask(model, prompt=for_task("read")).action
+    wanted = "hello" if listed else "nothing: HTTP Error 403: Forbidden"
+    assert action == {"kind": "finish", "summary": wanted}
+
+
+def answer_once(origin: socket.socket) -> None:
+    """Serve one request, until the origin is closed."""
+    try:
+        connection, _ = origin.accept()
+    except OSError:
+        return  # nobody came
+    with connection:
+        connection.recv(65536)
+        connection.sendall(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+        )
 
 
 def test_weaker_walls_than_it_needs_are_refused(

@@ -106,7 +106,7 @@ def test_program_of_a_vendor_is_started(agy: Callable[..., Any]) -> None:
         "PATH": os.environ["PATH"],
         "M31A_PROVIDER": "cli:agy",
         "M31A_AGY_BINARY": model.where,
-        "M31A_AGY_NETWORK": "none",
+        "M31A_AGY_HOSTS": "none",
     }
     Path(model.where).write_text("#!/bin/sh\n[ $# = 1 ] && echo 1.2.0\n")
     (found,) = check(env)

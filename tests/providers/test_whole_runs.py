@@ -88,7 +88,7 @@ def test_run_is_driven_by_agy_in_its_cage(
     for name, value in {
         "BINARY": program,
         "HOME": home,
-        "NETWORK": "none",
+        "HOSTS": "none",
         "MODEL": "some-model",
     }.items():
         monkeypatch.setenv(f"M31A_AGY_{name}", str(value))
@@ -111,7 +111,7 @@ def test_P11_agy_that_fails_fails_the_run_with_its_words(
     program = tmp_path / "agy"
     program.write_text("#!/bin/sh\necho 'upstream said 503' >&2; exit 1\n")
     program.chmod(0o755)
-    for name, value in {"BINARY": program, "HOME": home, "NETWORK": "none"}.items():
+    for name, value in {"BINARY": program, "HOME": home, "HOSTS": "none"}.items():
         monkeypatch.setenv(f"M31A_AGY_{name}", str(value))
     workspace(cast.alice)
     told = submit(cast.alice, "cli:agy").work()
