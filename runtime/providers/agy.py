@@ -124,8 +124,8 @@ class AgyProvider:
         key = (self._settings.tool.program, about.st_mtime_ns, about.st_size)
         if key not in _offers_stdin:
             result = bounds.run(self._settings, ["--help"], most=HELP_SECONDS)
-            if result.timed_out or result.cancelled:
-                return False
+            if result.status is None or result.timed_out or result.cancelled:
+                return False  # it said nothing; the next call asks again
             _offers_stdin[key] = b"--input-format" in result.stdout + result.stderr
         return _offers_stdin[key]
 

@@ -181,14 +181,19 @@ def _previews() -> int:
     return gone
 
 
+def _is_ours(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder that this account made for runs; not where it just vanished."""
+    if not entry.name.startswith(TEMPORARY):
+        return False
+    try:
+        folder = entry.is_dir(follow_symlinks=False)
+        return folder and entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+    except FileNotFoundError:
+        return False
+
+
 def _temporary() -> int:
     """Folders of ours in the system's temporary folder, which other data folders use as well."""
-    root = Path(tempfile.gettempdir())
-    mine = [
-        Path(entry.path)
-        for entry in os.scandir(root)
-        if entry.name.startswith(TEMPORARY)
-        and entry.is_dir(follow_symlinks=False)
-        and entry.stat(follow_symlinks=False).st_uid == os.geteuid()
-    ]
+    with os.scandir(tempfile.gettempdir()) as entries:
+        mine = [Path(entry.path) for entry in entries if _is_ours(entry)]
     return sum(_remove(path, time.time() - TEMPORARY_SECONDS) for path in mine)
