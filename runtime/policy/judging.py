@@ -97,10 +97,8 @@ def _veto_inside(place: Place) -> Remark | None:
     if place.touch.verb not in CHANGES:
         return None
     names = (place.relative, place.real)
-    if place.touch.pattern:
-        if compiled(place.relative).fullmatch(".git"):
-            return _deny("git directory", f"{shown(place)} fits the git directory")
-        return None
+    if place.touch.pattern and compiled(place.relative).fullmatch(".git"):
+        return _deny("git directory", f"{shown(place)} fits the git directory")
     if any(protected.git_part(name) for name in names):
         return _deny("git directory", f"{shown(place)} belongs to git")
     if any(protected.own_part(name) for name in names):

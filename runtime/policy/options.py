@@ -137,7 +137,7 @@ def _apply(
             found.changes = True
     elif option.verb is Verb.RUN and value == "-":
         found.opaque(f"{program.name} stdin", "runs what it reads from its input")
-    elif value is not None and option.decision is None:
+    elif value is not None:
         _loose_value(value, found)
 
 

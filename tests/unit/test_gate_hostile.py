@@ -65,6 +65,27 @@ def test_nothing_that_only_looks_writes_in_plan_mode() -> None:
     assert WORLD.decide(action, mode="plan").decision is Decision.DENY
 
 
+@pytest.mark.parametrize("mode", ["assisted", "autonomous"])
+@pytest.mark.parametrize(
+    ("script", "decision"),
+    [
+        ("rm -rf .git/*", Decision.DENY),
+        ("sed -i s/a/b/ .git/hooks/*", Decision.DENY),
+        ("cd .git && rm *", Decision.DENY),
+        ("rm -r .m31a/*", Decision.DENY),
+        ("node --env-file=.env src/a.js", Decision.ESCALATE),
+        ("git commit -F .env", Decision.ESCALATE),
+        ("zip x.zip .env", Decision.ESCALATE),
+        ("gcc -wrapper .env a.c", Decision.ESCALATE),
+    ],
+)
+def test_no_mode_lets_a_secret_or_the_git_directory_be_reached(
+    script: str, decision: Decision, mode: str
+) -> None:
+    world = World(WORLD.root, WORLD.home, {**WORLD.files, "/tree/.git/config": "x"}, WORLD.folders)
+    assert world.decide(shell(script), mode=mode).decision is decision
+
+
 @pytest.mark.parametrize(
     "script",
     [

@@ -192,6 +192,9 @@ _COMMIT = (
     flags("--no-gpg-sign --dry-run --short --porcelain"),
     asks("skips the operator's own checks", "--no-verify -n"),
     asks("rewrites a commit", "--amend"),
+    Option(
+        ("-F", "--file"), Value.NEEDED, Verb.READ, Decision.ASK, "takes its message from a file"
+    ),
     asks("names another author or time", "--author --date", Value.NEEDED),
 )
 _GREP = (

@@ -110,6 +110,11 @@ _TAR_OPTIONS = (
 )
 
 
+def _zip(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """What goes into the archive can be read out of it."""
+    found.touches += [Touch(Verb.READ, path, deep=True) for path in found.operands[1:]]
+
+
 MAX_BUNDLE = 32
 
 
@@ -296,6 +301,7 @@ SEARCH = table(
         runs("-TT --unzip-command"),
         asks("removes what it packs", "-m --move"),
         operands=Operands.WRITE,
+        reader=_zip,
     ),
     *ordinary(
         "unzip",
