@@ -76,6 +76,7 @@ def test_nothing_that_only_looks_writes_in_plan_mode() -> None:
         ("node --env-file=.env src/a.js", Decision.ESCALATE),
         ("git commit -F .env", Decision.ESCALATE),
         ("zip x.zip .env", Decision.ESCALATE),
+        ("ln .env x", Decision.ESCALATE),
         ("gcc -wrapper .env a.c", Decision.ESCALATE),
     ],
 )

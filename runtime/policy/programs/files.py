@@ -88,6 +88,9 @@ def _ln(program: Program, args: tuple[str, ...], found: Found) -> None:
     found.changes = True
     words = [word for word in args if word and not word.startswith("-")]
     found.touches += [Touch(Verb.WRITE, path) for path in words]
+    if not any(re.match(r"-[a-zA-Z]*s|--sy", word) for word in args):
+        # Nobody can see later that a hard link is one: its file may be read from now on.
+        found.touches += [Touch(Verb.READ, path) for path in words[:-1] or words]
     found.remark(Decision.ASK, "ln", "makes a link, which later paths may follow")
 
 
