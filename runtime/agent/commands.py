@@ -99,7 +99,7 @@ def run_seen(
 ) -> Result:
     """Run a command in the foreground, within what is left of this hold. `hosts`: what it may reach.
     Raises as `Cage.run`."""
-    return cage.run(
+    result = cage.run(
         command,
         timeout=session.bounded(timeout),
         cancel=session.interrupt,
@@ -107,6 +107,8 @@ def run_seen(
         keep=KEEP,
         hosts=hosts,
     )
+    session.purse.took(result.duration_ms / 1000)
+    return result
 
 
 @contextmanager

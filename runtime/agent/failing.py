@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
+from django.conf import settings
+
 from runtime import tasks
 from runtime.journal.deltas import remove
 from runtime.journal.kind import Payload
@@ -33,6 +35,8 @@ class Plan(NamedTuple):
     then: str
     wait: int = 0
     why: str = ""
+    reason: str = ""
+    """Why the task ends, where that is not the failure."""
 
 
 def settle(session: Session, message: str, error: ProviderError, seconds: float) -> None:
@@ -64,6 +68,8 @@ def _plan(session: Session, error: ProviderError) -> Plan:
     state, workspace = session.state, session.workspace
     if error.kind == "cancelled":
         return Plan("stop")
+    if error.kind == "timeout" and session.model_seconds < settings.M31A.MODEL_SECONDS:
+        return Plan("fail", reason="budget_exhausted", why="The run's time (wall_seconds) is over.")
     most = workspace.provider_retries
     if error.kind == "context_length" and most and not state.squeezed:
         return Plan("compact")
@@ -103,7 +109,8 @@ def _do(session: Session, plan: Plan, error: ProviderError, events: list[Payload
         events += background.farewell(session, "task_failed")[0]
         rows = projections.job_rows(session, events)
         detail = " ".join(filter(None, (str(error), plan.why)))
-        endings.fail(session.claim, f"provider_{error.kind}", detail, events, rows)
+        reason = plan.reason or f"provider_{error.kind}"
+        endings.fail(session.claim, reason, detail, events, rows)
 
 
 def _harder(session: Session) -> ContextCompacted:

@@ -65,7 +65,7 @@ def _listen(session: Session, writer: DeltaWriter) -> Answer:
             task_key=session.state.task_key,
             on_text=lambda text: writer.add(unsaid.feed(text)),
             cancel=session.interrupt,
-            timeout=settings.M31A.MODEL_SECONDS,
+            timeout=session.model_seconds,
             max_bytes=settings.M31A.MODEL_BYTES,
         )
     finally:

@@ -318,6 +318,11 @@ class Session:
         limit = settings.M31A.SLICE_SECONDS
         return bool(lasted > (max(limit, JOB_SLICE_SECONDS) if self.jobs.live() else limit))
 
+    @property
+    def model_seconds(self) -> float:
+        """How long a call of the model may take, as far as the run's time still lasts."""
+        return max(1.0, min(float(settings.M31A.MODEL_SECONDS), self.purse.wall_left))
+
     def bounded(self, timeout: int | None) -> float | None:
         """The seconds that a command may take, as far as this hold still lasts."""
         left = min(LONGEST_HOLD - (time.monotonic() - self._began), self.purse.wall_left)

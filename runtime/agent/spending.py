@@ -65,6 +65,10 @@ class Purse:
         self.wall_left = stand.left("wall_seconds") / 1000
         self.cpu_left = stand.left("cpu_seconds") / 1000
 
+    def took(self, seconds: float) -> None:
+        """So much of the time is gone since."""
+        self.wall_left -= seconds
+
     def settled(self, events: Iterable[Payload], wants: Mapping[str, int]) -> dict[str, str]:
         """The columns of the task after events, with what is reserved from then on."""
         self.spent = amounts.add(self.spent, *spent_by(events))

@@ -199,3 +199,12 @@ def test_an_approved_action_on_the_last_step_is_still_done(cast):
     told.work()
     assert "action.started" in told.types
     assert told.reason in ("step_limit", "budget_exhausted")
+
+
+def test_time_bounds_a_call_of_the_model_too(cast):
+    workspace(cast.alice)
+    slow = {**FINISH, "delay_ms": 30_000}
+    told = play(cast.alice, [slow], budgets={"wall_seconds": 1}, mode="unattended")
+    assert (told.state, told.reason) == ("failed", "budget_exhausted")
+    assert "wall_seconds" in told.last("task.failed")["detail"]
+    assert told.last("model.failed")["kind"] == "timeout"
