@@ -307,6 +307,7 @@ def _completed(made: Projections, event: EventRow) -> None:
     trace = event.payload.get("trace")
     if trace is not None:
         made.traces[event.seq] = {
+            "limit": None,  # which earlier releases did not say
             **trace,
             "sandbox": canonical.text(trace["sandbox"]),
             "task": event.task,

@@ -10,10 +10,12 @@ import pytest
 from django.utils import timezone
 
 from runtime import runs
+from runtime.core import amounts
 from runtime.models import Task, User, Workspace
 from runtime.providers import warm
 from runtime.runs import replay
 from runtime.worker import inline
+from tests.agent.dying import kill_when
 from tests.agent.scenes import task, tool, tree
 from tests.kit import EDIT, FINISH, VERIFY, Told, play, workspace
 from tests.providers.raw_server import KEY, RawServer
@@ -251,3 +253,31 @@ def test_a_script_that_fails_says_so_in_an_event(cast):
     workspace(cast.alice)
     told = play(cast.alice, [{"error": "overload: busy"}])
     assert told.last("model.failed")["spent"]["model_calls"] == 1
+
+
+def test_a_worker_that_dies_in_a_call_leaves_what_it_had_reserved_as_used(cast, server):
+    place(cast.alice)
+    silent = server()
+    silent.reply = lambda connection: connection.recv(1)
+    told = ask(cast.alice)
+    kill_when(lambda: bool(silent.requests))
+    held = amounts.read(task(told).reserved)
+    assert held["model_calls"] == 1 and held["cost"] > 0 and held["output_tokens"] == 16_384
+    replies = whole(FINISH)
+    silent.reply = lambda connection: connection.sendall(replies[0])
+    assert told.work().state == "succeeded"
+    assert told.last("task.lease_expired")["spent"] == held
+    spent = amounts.read(task(told).spent)
+    assert spent["model_calls"] == 2 and spent["cost"] > held["cost"]
+    assert replay.check(told.run.pk) == ""
+
+
+def test_a_dead_worker_cannot_make_a_run_cost_more_than_it_was_given(cast, server):
+    place(cast.alice)
+    silent = server()
+    silent.reply = lambda connection: connection.recv(1)
+    told = ask(cast.alice, budgets={"cost": 700_000}, mode="unattended")
+    kill_when(lambda: bool(silent.requests))
+    told.work()
+    assert (told.state, told.reason) == ("failed", "budget_exhausted")
+    assert len(silent.requests) == 1
