@@ -95,6 +95,7 @@ def header(
         "cancelling": run.cancel_requested and run.state not in ENDED,
         "meters": meters(run, found, now),
         "budgets": [meter(one) for one in found],
+        "others": [meter(one) for one in found if one.name not in SHOWN],
         "may_grow": run.state not in {"succeeded", "cancelled"},
         "holders": [
             {
