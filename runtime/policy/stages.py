@@ -124,6 +124,11 @@ def mode(case: Case) -> Finding:
     return NOTHING
 
 
+_LEAVES = frozenset({"guided file", "secret"})
+"""What the defaults ask about files that others obey, or that hold what others trust: a change of
+them acts far from the worktree."""
+
+
 def _contained(case: Case) -> bool:
     """Whether the defaults ask, and only about effects that stay in the worktree."""
     asked = case.findings.get("defaults")
@@ -131,9 +136,9 @@ def _contained(case: Case) -> bool:
         asked is not None
         and asked.outcome is Decision.ASK
         and all(
-            part.contained
+            part.contained and not any(one.rule in _LEAVES for one in remarks)
             for index, part in enumerate(case.parts)
-            if index not in case.silenced and judging.default_remarks(part)
+            if index not in case.silenced and (remarks := judging.default_remarks(part))
         )
     )
 

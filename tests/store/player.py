@@ -45,7 +45,7 @@ from tests.store.store_kit import (
 
 TRACE = {
     "program": "ls", "argument_count": 1, "status": 0, "signal": None, "timed_out": False,
-    "cancelled": False, "truncated": False, "stdout_bytes": 3, "stderr_bytes": 0,
+    "cancelled": False, "truncated": False, "limit": None, "stdout_bytes": 3, "stderr_bytes": 0,
     "duration_ms": 4, "cpu_ms": 1, "peak_memory": 4096, "sandbox": {"backend": "bwrap", "uid": 7},
 }  # fmt: skip
 

@@ -293,3 +293,13 @@ def test_F29_a_redirection_is_judged_as_a_write(script):
         outside = World().decide({**written, "path": path}).decision
         found = World().decide(shell(script.format(path)), allowed=allowed).decision
         assert found >= outside and found is not Decision.ALLOW, (path, found, outside)
+
+
+@pytest.mark.parametrize("mode", ["autonomous", "unattended"])
+@pytest.mark.parametrize(
+    "path", [".github/workflows/ci.yml", "CLAUDE.md", ".env", ".vscode/tasks.json", ".mcp.json"]
+)
+def test_files_that_others_obey_are_asked_for_in_every_mode(mode: str, path: str) -> None:
+    write = {"kind": "write_file", "path": path, "content": "x"}
+    for action in (write, shell(f"echo x > {path}"), tool("cp", "src/a.py", path)):
+        assert World(files={"/tree/src/a.py": "v1\n"}).decide(action, mode=mode).decision > ALLOW
