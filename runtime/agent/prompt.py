@@ -82,6 +82,7 @@ class PromptMaker:
         self._instructions = sealed(said, "instructions", source="AGENTS.md") if said else ""
         self._cache: OrderedDict[int, Told] = OrderedDict()
         self._last: tuple[State, Prompt] | None = None
+        self._counted: tuple[State, int] | None = None
 
     def make(self, state: State) -> Prompt:
         """The prompt for the next answer."""
@@ -112,15 +113,14 @@ class PromptMaker:
     def cut(self, state: State, *, harder: bool = False) -> Cut | None:
         """What must be left out so that the prompt is within its bound; None where it is.
         `harder`: although it is within."""
-        told = [*self._turns(state)]
         fixed = len(_system(state)) + len(_standing(state))
         fixed += sum(len(message.text) for message in self._head(state))
-        sizes = [one.short_size if one.turn.step <= state.shortened else one.size for one in told]
-        before = after = fixed + sum(sizes)
+        before = after = fixed + self._size_of_turns(state)
         if before <= self.limit and not harder:
             return None
         target = min(self.limit, before) * TARGET // 100
         shortened, dropped = state.shortened, state.dropped
+        told = [*self._turns(state)]
         movable = told[: max(0, len(told) - KEPT)]
         for one in movable:
             if after <= target:
@@ -136,6 +136,26 @@ class PromptMaker:
         if (shortened, dropped) == (state.shortened, state.dropped):
             return None
         return Cut(shortened, dropped, before, after)
+
+    def _size_of_turns(self, state: State) -> int:
+        """The sizes of all steps that are told. Mostly one was added to what was counted before."""
+        last, size = self._counted or (State(), 0)
+        one_more = (
+            len(last.turns) + 1 == len(state.turns) > 1
+            and state.turns[-2] is last.turns[-1]
+            and state.turns[0] is last.turns[0]
+            and (last.shortened, last.dropped) == (state.shortened, state.dropped)
+        )
+        new = state.turns[-1:] if one_more else state.turns
+        size = (size if one_more else 0) + sum(self._size(state, turn) for turn in new)
+        self._counted = (state, size)
+        return size
+
+    def _size(self, state: State, turn: Turn) -> int:
+        if turn.step <= state.dropped:
+            return 0
+        told = self._told(turn)
+        return told.short_size if turn.step <= state.shortened else told.size
 
     def _turns(self, state: State) -> Iterator[Told]:
         return (self._told(turn) for turn in state.turns if turn.step > state.dropped)

@@ -94,6 +94,8 @@ class Session:
         self._began = time.monotonic()
         self._providers: dict[str, Provider] = {}
         self._prompts: tuple[tuple[str, bool], PromptMaker] | None = None
+        self._fits: State | None = None
+        """The state whose prompt was seen to be within its bound."""
         self.previews: set[str] = set()
         """Actions whose output the pages saw as it came."""
         self.jobs = Jobs(claim.run, claim.task, self.interrupt)
@@ -261,11 +263,12 @@ class Session:
             cut = self.prompts.cut(state)
         except BadInput:
             return None  # the model cannot be loaded now; who asks it says so
+        self._fits = state if cut is None else None
         return None if cut is None else ContextCompacted(**cut._asdict(), reason="window")
 
     def compact(self) -> None:
         """See to it that the next prompt is within its bound."""
-        if (cut := self._cut(self.state)) is not None:
+        if self.state is not self._fits and (cut := self._cut(self.state)) is not None:
             self.append([cut])
 
     def _wanted(self, state: State) -> dict[str, int]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from django.conf import settings
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from runtime import runs
 from runtime.agent.prompt import KEPT, PromptMaker
@@ -242,3 +246,24 @@ def test_a_reservation_is_written_with_the_step_before(cast, monkeypatch):
     assert rows == ['{"model_calls":1}'] * 2
     assert Task.objects.get().reserved == ""
     assert told.state == "succeeded"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3000), st.sampled_from(["turn", "cut", "old"])), max_size=60)
+)
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_sizes_that_are_counted_on_are_those_of_the_whole(told):
+    maker, state = PromptMaker(20_000), State()
+    for number, (size, what) in enumerate(told, 1):
+        turns = (*state.turns, Turn(number, "said", {"kind": "verify"}, "y" * size))
+        if what == "old":
+            turns = turns[1:]
+        state = replace(state, turns=turns, answers=number)
+        cut = maker.cut(state)
+        assert cut == PromptMaker(20_000).cut(state)
+        if cut is not None or what == "cut":
+            shortened, dropped = (cut.shortened, cut.dropped) if cut else (number // 2, number // 3)
+            state = replace(state, shortened=shortened, dropped=dropped)
+            assert maker.cut(state) == PromptMaker(20_000).cut(state)
+            if cut is not None:
+                assert maker.make(state).characters() == cut.after
