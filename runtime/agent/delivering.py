@@ -86,7 +86,7 @@ def deliver(session: Session, pending: Pending, action: Finish) -> Delivery:
 
 def _prove(session: Session, pending: Pending) -> Evidence:
     """The verification in a worktree that holds exactly what is delivered."""
-    fresh = session.space.fresh(session.state.tree)
+    fresh = session.space.fresh(session.state.tree, session.claim.fence)
     try:
         with Cage(fresh.spec()) as cage:
             fresh.populate(cage, session.state.tree)

@@ -5,6 +5,7 @@
 <folder>/scratch  index and new objects of caged git; no proposed command sees it
 <folder>/etc      the cage's /etc
 <folder>/staging  files that the editor is about to put in place
+<folder>/fresh/N  the worktree in which the holder with fence N proves a delivery
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +28,8 @@ from .objects import Change
 from .repository import Repository
 from .sight import Sight
 from .usage import Survey
+
+_FRESH = "fresh"
 
 
 class WorkspaceValues(mounts.Places, Protocol):
@@ -113,6 +117,9 @@ class RunSpace:
         """Delete everything below the folder; a second worktree leaves the run's own alone."""
         if self.folder.exists():
             worktree.remove(self.folder)
+        if self.folder.parent.name == _FRESH:
+            with suppress(OSError):  # another holder's copy may lie there, too
+                self.folder.parent.rmdir()
 
     # What a cage and an editor need
 
@@ -212,12 +219,23 @@ class RunSpace:
         self._furnish()
         return patch
 
-    def fresh(self, name: str) -> RunSpace:
+    def fresh(self, name: str, holder: int = 0) -> RunSpace:
         """A second worktree, empty: `populate` it with `name` in a cage of its own `spec()`, and
-        `remove` it. Raises `Unavailable` where there is no such tree."""
+        `remove` it. Raises `Unavailable` where there is no such tree.
+
+        `holder` is the fence of who asks. Each has a place of its own, since one that was frozen
+        may wake up and clear its own away; what earlier ones left is removed, as far as that goes.
+        """
         self.repository.objects.tree_of(name)
-        second = RunSpace(self.folder / "fresh", self.workspace, self.uid, self.repository.path)
+        above = self.folder / _FRESH
+        above.mkdir(mode=0o700, exist_ok=True)
+        for left in list(above.iterdir()):
+            if left.name.isdecimal() and int(left.name) < holder:
+                with suppress(OSError):  # who made it may be at work in it, or clear it away
+                    worktree.remove(left)
+        second = RunSpace(above / str(holder), self.workspace, self.uid, self.repository.path)
         second.remove()
+        above.mkdir(mode=0o700, exist_ok=True)
         second.folder.mkdir(mode=0o700)
         second._prepare_folders()
         return second

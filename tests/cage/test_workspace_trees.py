@@ -227,6 +227,21 @@ def test_directories_deeper_than_a_path_can_say_are_removed(site: Site) -> None:
     assert not fresh.folder.exists()
 
 
+def test_a_holder_that_wakes_up_late_clears_away_no_copy_but_its_own(site: Site) -> None:
+    base = site.start()
+    late, now = site.files.fresh(base, 3), site.files.fresh(base, 4)
+    assert not late.folder.exists(), "what an earlier holder left is removed"
+    with Cage(now.spec()) as cage:
+        now.populate(cage, base)
+        late.remove()
+        assert site.files.fresh(base, 3).folder.exists()
+        assert cage.run(by_operator(Shell("ls run.sh"), "test")).ok
+    now.remove()
+    assert now.folder.parent.exists(), "the other one is not there any more"
+    late.remove()
+    assert not now.folder.parent.exists()
+
+
 def test_names_that_are_no_text_are_kept_and_left_out_like_others(site: Site) -> None:
     base = site.start()
     site.sh("printf x > \"$(printf 'caf\\351')\"; printf y > '\"q\"'; printf z > plain")

@@ -353,7 +353,7 @@ def _cluster() -> None:
 def _family(pid: int) -> list[psutil.Process]:
     """The cluster and its processes, as soon as they are all there."""
     leader = psutil.Process(pid)
-    wait_for(lambda: len(leader.children(recursive=True)) >= 4)
+    wait_for(lambda: len(leader.children(recursive=True)) >= 4, seconds=60)
     return [leader, *leader.children(recursive=True)]
 
 
