@@ -20,7 +20,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes minutes runs with --thorough (as in `.ci/run`), or where its file or folder is
-    named: tests that kill processes, and those that are marked so."""
+    named: tests that kill processes, those that are marked so, and whatever runs a second time on
+    PostgreSQL."""
     if config.getoption("--thorough"):
         return
     named = {Path(str(one).partition("::")[0]).name for one in config.invocation_params.args}
@@ -66,7 +67,10 @@ def site(sqlite_template, django_db_blocker) -> Iterator[None]:  # type: ignore[
         sqlite_template.leave()
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+POSTGRES = pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.thorough])
+
+
+@pytest.fixture(params=["sqlite", POSTGRES])
 def both(request, django_db_blocker) -> Iterator[str]:  # type: ignore[no-untyped-def]
     """The same test on a fresh SQLite file and on a fresh PostgreSQL database."""
     template = request.getfixturevalue(f"{request.param}_template")

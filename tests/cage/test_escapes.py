@@ -73,6 +73,7 @@ def person() -> Iterator[ordinary.Person]:
         yield made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_no_escape_from_a_server_at_a_terminal(person: ordinary.Person, backend: str) -> None:
     """The same by an ordinary account whose server was started at a terminal."""

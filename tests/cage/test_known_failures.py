@@ -76,6 +76,7 @@ def test_a_server_with_children_of_its_own_obeys_the_clock(room: Room) -> None:
     assert alive(mark) == []
 
 
+@pytest.mark.thorough
 def test_a_chain_of_shells_stops_at_the_bound(room: Room) -> None:
     """Each starts the next: a machine without a bound of processes comes to a halt."""
     script = (
