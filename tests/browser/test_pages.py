@@ -135,6 +135,7 @@ def _faults(page: Page, **options: Any) -> list[str]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_no_rule_of_accessibility_is_broken_in_any_colour_or_width(site: Site, name: str) -> None:
     site.open(name)
@@ -175,6 +176,7 @@ TOUCHING = """() => {
 }"""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_sticks_to_a_button(site: Site, name: str) -> None:
     for width in (1280, 400):

@@ -13,6 +13,8 @@ from tests.cage.origin import origin
 from tests.cli.conftest import M31A
 from tests.kit import repository
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def folder():

@@ -18,6 +18,8 @@ from tests.providers.contract import ACTION, SPOKEN, ProviderContract, Stage
 from tests.providers.raw_server import RawServer
 from tests.providers.voices import VOICES, Voice, status
 
+pytestmark = pytest.mark.thorough
+
 Serve = Callable[..., RawServer]
 CODES = {"auth": 401, "rate_limit": 429, "overload": 503}
 

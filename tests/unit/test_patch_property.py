@@ -28,6 +28,8 @@ from runtime.workspaces import Editor
 from runtime.workspaces.diffs import of_edits
 from runtime.workspaces.objects import Objects
 
+pytestmark = pytest.mark.thorough
+
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """Git's name of the tree that holds nothing."""
 FAST = "/dev/shm" if os.path.isdir("/dev/shm") else None
