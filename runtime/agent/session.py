@@ -28,7 +28,7 @@ from runtime.journal.kinds import REGISTRY, ContextCompacted, JobEnded, LoopWarn
 from runtime.journal.read import every
 from runtime.models import Run, SealedBytes, Task
 from runtime.providers import Provider, load
-from runtime.sandbox import Cage, Limits, require
+from runtime.sandbox import Cage, Limits
 from runtime.secrets import open_sealed
 from runtime.tasks import Claim
 from runtime.workspaces.editor import Editor
@@ -164,7 +164,6 @@ class Session:
     def cage(self) -> Cage:
         """The cage of the task, started with its first command. Raises `Unavailable`."""
         if self._cage is None:
-            require()
             spec = self.space.spec(f"{self.claim.task}.{self.claim.fence}")
             memory = min(spec.limits.memory_bytes, self.purse.memory_bytes)
             limits = replace(spec.limits, memory_bytes=memory)

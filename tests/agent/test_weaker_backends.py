@@ -60,6 +60,18 @@ def test_no_walls_only_where_the_workspace_says_so_and_it_is_on_record(cast):
     assert "sandbox" not in registered[-1]
 
 
+def test_without_any_backend_only_a_workspace_without_walls_works(cast, monkeypatch):
+    workspace(cast.alice, name="usual")
+    monkeypatch.setattr(bubblewrap, "_SYSTEM", ())
+    monkeypatch.setattr(bubblewrap, "_packaged", lambda: None)
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    workspace(cast.alice, name="open", sandbox="none")
+    assert backends(play(cast.alice, [tool("true"), FINISH], "open")) == {"none"}
+    told = play(cast.alice, [tool("true"), FINISH], "usual")
+    assert (told.state, told.reason) == ("failed", "unavailable")
+    assert backends(told) == set()
+
+
 def test_a_card_says_that_there_are_no_walls_and_how_long_a_job_may_live(cast, client):
     client.force_login(cast.bob)
     start = {"kind": "start_job", "program": "touch", "args": ["y"]}
