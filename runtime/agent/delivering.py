@@ -29,6 +29,9 @@ from .state import Pending
 from .trees import take_if_touched
 from .verifying import Evidence, run_all
 
+MAX_TITLE = 72
+"""Characters of a commit's first line, by git's own custom."""
+
 
 @dataclass
 class Delivery:
@@ -127,7 +130,9 @@ def _commit(session: Session, pending: Pending, action: Finish, evidence: Eviden
 
 def _message(session: Session, action: Finish) -> str:
     """The commit's message, with trailers that lead back to the record."""
-    title = " ".join(session.run.objective.split())[:72]
+    title = " ".join(session.run.objective.split())
+    if len(title) > MAX_TITLE:
+        title = f"{title[: MAX_TITLE - 1].rstrip()}…"
     approved = Approval.objects.filter(run=session.run, state="approved")
     approvers = sorted({str(name) for name in approved.values_list("decided_by", flat=True)})
     trailers = [

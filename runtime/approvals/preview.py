@@ -93,5 +93,8 @@ def _variants(action: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**action, "script": f"{action['script']}; true"}
     if isinstance(action.get("path"), str):
         yield {**action, "path": f"{action['path']}.other"}
+    if action.get("kind") == "git_push":
+        for other in ({"ref": "another"}, {"remote": "another"}, {"remote": "another", "ref": "x"}):
+            yield {**action, **other}
     if action.get("kind") in {"run_tool", "run_shell"}:
         yield {**action, "cwd": f"{action.get('cwd', '.')}/elsewhere"}

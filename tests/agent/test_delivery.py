@@ -8,6 +8,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from runtime import blobs, runs
 from runtime.models import Artifact
 from runtime.runs import replay
@@ -58,6 +60,21 @@ def test_a_delivery_is_a_commit_with_trailers_on_the_runs_branch(cast):
         "Approved-by: bob",
         "Verified-by: grep -q changed notes.txt",
     ]
+
+
+@pytest.mark.parametrize(
+    ("objective", "title"),
+    [
+        ("  One\nline ", "One line"),
+        ("mend it " * 20, "mend it " * 8 + "mend it…"),
+        ("改" * 80, "改" * 71 + "…"),
+    ],
+)
+def test_the_first_line_of_a_delivery_says_when_it_is_cut(cast, objective, title):
+    workspace(cast.alice)
+    told = play(cast.alice, [EDIT, VERIFY, FINISH], objective=objective)
+    commit = told.last("delivery.completed")["commit"]
+    assert git(space(told).repository.path, "log", "--format=%s", "-n1", commit).strip() == title
 
 
 def test_the_patch_applies_to_the_operators_checkout(cast):

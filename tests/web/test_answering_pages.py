@@ -114,12 +114,13 @@ def test_who_may_not_answer_may_not_change(alice: User, bob: User, place: Worksp
     assert not Event.objects.filter(type="action.edited").exists()
 
 
+@pytest.mark.parametrize("asked", [SHELL, {"kind": "git_push"}])
 def test_F11_what_a_wider_answer_covers_is_shown_before_it_is_given(
-    alice: User, place: Workspace
+    alice: User, place: Workspace, asked: dict[str, str]
 ) -> None:
     earlier = factories.Story(alice, place)
     earlier.work()
-    approval = factories.Story(alice, place).ask(SHELL)
+    approval = factories.Story(alice, place).ask(asked)
     page = signed_in(alice).get(f"/approvals/{approval.pk}/").text
     assert f'title="{approval.key}"' in page or approval.key[:8] in page
     table = page[page.index("What a wider answer would cover") :]
