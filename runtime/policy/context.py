@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from .decision import Decision
 from .facts import Facts, FactType, Look, Which
+from .remembered import Remembered
 from .rules import RuleLayer
-
-if TYPE_CHECKING:
-    from .remembered import Remembered
 
 __all__ = [
     "MODES",

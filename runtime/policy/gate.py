@@ -8,7 +8,7 @@ from dataclasses import replace
 from runtime.core import clock
 from runtime.core.actions import Action, Finish
 
-from . import hashing, remembered
+from . import hashing, offering
 from .case import NOTHING, Case, Finding
 from .context import Context, Request
 from .decision import Decision
@@ -79,7 +79,7 @@ def _verdict(case: Case, failed: str, found: Mapping[str, str | None]) -> Verdic
         programs=tuple(found.items()),
         moment=clock.stamp(case.context.moment) if case.context.moment else "",
         policy_hash=hashing.policy_hash(case.context),
-        offers=remembered.offers(case) if decision is Decision.ASK and not failed else (),
+        offers=offering.offers(case) if decision is Decision.ASK and not failed else (),
         network=bool(_talking(case)),
         hosts=_hosts(case),
         connects=decision is Decision.ALLOW and _connects(case, decisive.source),

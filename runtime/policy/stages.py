@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from runtime.core import actions
 from runtime.workflow import roles
 
-from . import canonicalise, hosts, judging, remembered, rules
+from . import canonicalise, hosts, judging, offering, rules
 from .case import NOTHING, Case, Finding
 from .context import MODES, ApprovalFact
 from .decision import Decision
@@ -159,7 +159,7 @@ def grants(case: Case) -> Finding:
             reason = f"granted by {grant.by} for the {grant.scope} ({grant.id})"
             return Finding(Decision.ALLOW, grant.id, reason, "grant", lifted)
     for grant in case.context.grants:
-        if grant.rule is not None and remembered.covers(grant.rule, case):
+        if grant.rule is not None and offering.covers(grant.rule, case):
             reason = f"granted by {grant.by} for the {grant.scope}: {grant.rule.text()}"
             return Finding(Decision.ALLOW, grant.id, reason, "grant", lifted)
     if case.request.mode in ("plan", "unattended"):

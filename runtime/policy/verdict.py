@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from runtime.core.actions import Action
 
 from .context import Facts
 from .decision import Decision
-
-if TYPE_CHECKING:
-    from .remembered import Remembered
+from .remembered import Remembered
 
 Source = Literal["rule", "grant", "person", "mode", "default", "error"]
 """Who decided: a rule (of the operator, or built in; the stage says which), a remembered answer,

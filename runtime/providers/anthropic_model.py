@@ -11,8 +11,7 @@ from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.profiles import ModelProfile, merge_profile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 
-from runtime.providers.libraries import NO_KEY
-from runtime.providers.vendors import Endpoint
+from runtime.providers.vendors import NO_KEY, Endpoint
 
 # Whether a model takes a schema is for it to say, not for a list.
 _PROFILE = ModelProfile(supports_json_schema_output=True)

@@ -19,8 +19,6 @@ from runtime.providers.direct import Opened
 from runtime.providers.schema import DESCRIPTION, action_schema, union_schema
 from runtime.providers.vendors import Endpoint
 
-NO_KEY = "none"
-
 
 class Connection:
     """Opens one HTTP client per call, so that ending a call ends its socket."""

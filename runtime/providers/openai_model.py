@@ -16,8 +16,7 @@ from pydantic_ai.providers.openai import OpenAIProvider as CloudProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.providers.openrouter import OpenRouterProvider
 
-from runtime.providers.libraries import NO_KEY
-from runtime.providers.vendors import Endpoint
+from runtime.providers.vendors import NO_KEY, Endpoint
 
 # A stream without a finish reason was cut. Whether a model takes a schema is for it to say.
 _PROFILE = OpenAIModelProfile(

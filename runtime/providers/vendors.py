@@ -13,6 +13,8 @@ MAX_MODEL = 200
 OUTPUT, OUTPUT_TOKENS = "M31A_OUTPUT_TOKENS", 16_384
 Mode = Literal["auto", "tools", "json"]
 MODES: tuple[str, ...] = get_args(Mode)
+NO_KEY = "none"
+"""What a client library is given where there is no key: it insists on one."""
 
 
 @dataclass(frozen=True, slots=True)

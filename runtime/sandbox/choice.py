@@ -59,13 +59,6 @@ def findings() -> dict[str, Finding]:
     return {name: selftest.check(name) for name in backends.ORDER}
 
 
-def require() -> None:
-    """Raise Unavailable, with what is missing and the remedy, unless commands can be confined."""
-    finding = check()
-    if not finding.ok:
-        raise Unavailable(finding.detail, remedy=finding.remedy)
-
-
 def backend_for(spec: CageSpec, covers: tuple[Cover, ...]) -> str:
     """The backend for a spec.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from runtime.sandbox import processes
@@ -33,7 +34,7 @@ FREE_BYTES, FREE_FILES = 256 << 20, 20_000  # that a command leaves on the disk 
 TAKEN_BYTES, TAKEN_FILES = 16 << 20, 2_000  # by whoever, before a command is blamed for less
 
 
-class Supervised:
+class Supervised(ABC):
     """A command from its start to its answer. What differs by backend is in the last methods."""
 
     def __init__(self, broker: Broker, request: dict[str, Any], kept: list[int]) -> None:
@@ -134,29 +135,29 @@ class Supervised:
     # -- by backend
 
     @property
+    @abstractmethod
     def running(self) -> bool:
         """Whether there are processes to look at."""
-        raise NotImplementedError
 
+    @abstractmethod
     def members(self) -> list[int]:
         """The processes of the command."""
-        raise NotImplementedError
 
     def private(self) -> list[str]:
         """The file systems in memory that it has for itself."""
         return []
 
+    @abstractmethod
     def tree(self) -> str:
         """Where its tree is found from here."""
-        raise NotImplementedError
 
+    @abstractmethod
     def terminate(self) -> None:
         """SIGTERM to the command's own group; nothing if it is not there yet, or any more."""
-        raise NotImplementedError
 
+    @abstractmethod
     def kill(self) -> None:
         """End every process of it. May be called often."""
-        raise NotImplementedError
 
 
 def _files(place: str) -> int:

@@ -11,7 +11,7 @@ from cage_making import ROOT, Hall
 from runtime.core.commands import Exec, Shell
 from runtime.core.errors import BadInput, Unavailable
 from runtime.policy.authorised import by_operator, by_runtime
-from runtime.sandbox import Cage, CageSpec, Limits, Mount, bubblewrap, check, require
+from runtime.sandbox import Cage, CageSpec, Limits, Mount, bubblewrap, check
 
 TRUE = by_operator(Exec("true"), "test")
 MARK = by_operator(Shell("echo x > ran"), "test")
@@ -42,8 +42,8 @@ def test_F33_without_bubblewrap_nothing_runs(
     finding = check()
     assert not finding.ok and finding.backend == "none"
     assert "/no/such/bwrap" in finding.detail and "apt install bubblewrap" in finding.remedy
-    with pytest.raises(Unavailable, match="apt install bubblewrap"):
-        require()
+    with Cage(unmarked.spec()) as cage, pytest.raises(Unavailable, match="apt install bubblewrap"):
+        cage.run(MARK)
     with Cage(unmarked.spec()) as cage, pytest.raises(Unavailable, match="/no/such/bwrap"):
         cage.run(MARK)
 
@@ -87,8 +87,8 @@ def test_a_set_user_id_bubblewrap_is_refused(
     path = fake(unmarked, "exit 1")
     os.chmod(path, 0o4755)
     monkeypatch.setenv("M31A_BWRAP", path)
-    with pytest.raises(Unavailable, match="chmod u-s"):
-        require()
+    with Cage(unmarked.spec()) as cage, pytest.raises(Unavailable, match="chmod u-s"):
+        cage.run(MARK)
 
 
 def test_the_packages_bubblewrap_works_where_the_system_has_none(
@@ -102,11 +102,12 @@ def test_the_packages_bubblewrap_works_where_the_system_has_none(
     assert result.ok and result.attestation["bubblewrap_kind"] == "package"
 
 
-def test_the_finding_holds_on_this_machine() -> None:
+def test_the_finding_holds_on_this_machine(hall: Hall) -> None:
     finding = check()
     assert finding.ok and finding.backend == "bubblewrap", finding
     assert finding.facts["uid"] != 0
-    require()
+    with Cage(hall.spec()) as cage:
+        assert cage.run(TRUE).ok
 
 
 @pytest.mark.parametrize("given", [Exec("true"), "true", None, ["true"]])
