@@ -42,7 +42,7 @@ if not __package__:
         _package.__path__ = [_place]
         sys.modules[_name] = _package
 
-from runtime.sandbox import privileges
+from runtime.sandbox import guardian, privileges
 from runtime.sandbox.enclosed import Enclosed
 from runtime.sandbox.kept import Kept, Rules
 from runtime.sandbox.supervised import WATCH_EVERY, Supervised
@@ -192,7 +192,11 @@ def main() -> None:
         raise SystemExit(1) from error
     sock.send(b"ready %d %d" % (os.getuid(), accounts))
     gc.freeze()  # what is forked for a command stays shared
+    # A keeper ends its own command; what bubblewrap holds needs somebody who outlives us.
+    guard = guardian.start(setup["tag"]) if rules is None else None
     Broker(sock, server_fd, setup, rules).serve()
+    if guard is not None:
+        guard.release()
     if rules is not None:
         rules.clear()
 

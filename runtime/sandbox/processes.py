@@ -37,6 +37,17 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def marked(tag: bytes) -> list[int]:
+    """The processes whose command line begins with `tag` as a word of its own."""
+    numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [pid for pid in numbers if is_marked(pid, tag)]
+
+
+def is_marked(pid: int, tag: bytes) -> bool:
+    """Whether the command line of a process begins with `tag` as a word of its own."""
+    return read_small(f"/proc/{pid}/cmdline").startswith(tag + b"\0")
+
+
 def family(first: int) -> list[int]:
     """A process and everything below it. Orphans belong to the first process of their namespace."""
     found, todo = [], [first]

@@ -5,7 +5,6 @@ Whoever changes the profile keeps this table. What no probe notices has a test o
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -25,7 +24,7 @@ from weakening import chain, instead, unfiltered, without, words
 
 from runtime.core.commands import Exec, Shell
 from runtime.policy.authorised import Authorised, by_operator
-from runtime.sandbox import OneShot, Result, end_leftovers, landlock
+from runtime.sandbox import OneShot, Result, end_leftovers, landlock, processes
 from runtime.sandbox.layout import Cover
 
 pytestmark = pytest.mark.thorough
@@ -184,9 +183,16 @@ def test_a_command_has_a_session_of_its_own(hall: Hall) -> None:
         assert cell.run(ask).stdout == b"False\n"
 
 
-@pytest.mark.parametrize("binding", [True, False], ids=["whole", "weakened"])
-def test_commands_die_with_a_broker_that_nobody_cleans_up_after(binding: bool) -> None:
-    """Server and broker are killed at once: only the kernel's own bond is left."""
+@pytest.mark.parametrize(
+    ("binding", "guarded"),
+    [(True, True), (False, True), (False, False)],
+    ids=["whole", "guardian alone", "weakened"],
+)
+def test_commands_die_with_a_broker_that_nobody_cleans_up_after(
+    binding: bool, guarded: bool
+) -> None:
+    """Server and broker are killed at once: the kernel's bond is left, and the guardian, since
+    that bond is not there yet in the moment after the gate."""
     label, mark = f"bond-{uuid.uuid4().hex[:8]}", f"3600.{uuid.uuid4().int % 10**12}"
     script = os.path.join(HERE, "server_to_kill.py")
     repository = os.path.dirname(os.path.dirname(HERE))
@@ -199,14 +205,17 @@ def test_commands_die_with_a_broker_that_nobody_cleans_up_after(binding: bool) -
     try:
         base, broker = server.stdout.readline().split()
         assert until(lambda: len(alive(mark)) >= 3)
+        if not guarded:
+            (guardian,) = guardians(int(broker))
+            os.kill(guardian, signal.SIGKILL)
         os.kill(server.pid, signal.SIGSTOP)  # it would clean up
         os.kill(int(broker), signal.SIGKILL)
         server.kill()
-        if binding:
-            assert until(lambda: not running(mark), 3), running(mark)
+        if guarded:
+            assert until(lambda: not alive(mark), 3), alive(mark)
         else:
             time.sleep(0.5)
-            assert running(mark)
+            assert alive(mark)
     finally:
         server.kill()
         server.wait()
@@ -217,14 +226,15 @@ def test_commands_die_with_a_broker_that_nobody_cleans_up_after(binding: bool) -
     assert alive(mark) == []
 
 
-def running(mark: str) -> list[int]:
-    """Commands; not a half-made cage, which waits at its gate for somebody who says go."""
-    found = []
-    for pid in alive(mark):
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
-            if not file.read().startswith(b"m31a-cage:"):
-                found.append(pid)
-    return found
+def guardians(broker: int) -> list[int]:
+    """The children of a broker that are forked from it."""
+    with open(f"/proc/{broker}/cmdline", "rb") as file:
+        line = file.read()
+    return [
+        pid
+        for pid in processes.family(broker)[1:]
+        if processes.read_small(f"/proc/{pid}/cmdline") == line
+    ]
 
 
 def test_the_shell_and_the_group_get_the_first_signal(hall: Hall) -> None:
