@@ -6,6 +6,8 @@ jobs first; jobs of a worker that died are told to be lost, and nothing is start
 
 from __future__ import annotations
 
+import logging
+
 from runtime.core import actions as kinds
 from runtime.core.commands import Exec
 from runtime.core.errors import Refused
@@ -16,13 +18,14 @@ from runtime.policy.authorised import Authorised
 
 from .commands import standing
 from .jobs import MAX_LIVE, MAX_SECONDS, Job
-from .keeping import keep_output
+from .keeping import Kept, keep_output
 from .outcome import Outcome, observable, trace_of
 from .projections import job_rows
 from .session import Session
 from .spending import of_trace
 from .state import JobFact, Pending
 
+log = logging.getLogger(__name__)
 SOON = 0.25
 """Seconds in which a program that cannot run at all is seen to end."""
 MOST = 12_000
@@ -144,7 +147,7 @@ def _started(job: Job) -> JobStarted:
 def _ended(session: Session, job: Job, reason: str) -> JobEnded:
     """`reason` is what made the worker interrupt it, if that is what ended it."""
     how, result, text = job.how(), job.result, job.whole()
-    kept = keep_output(session, text, f"output of {job.id}, {job.program}", "output")
+    kept = _keep(session, job, text)
     trace = trace_of(job.program, job.count, result) if result else None
     return JobEnded(
         action=job.action,
@@ -156,6 +159,16 @@ def _ended(session: Session, job: Job, reason: str) -> JobEnded:
         spent=of_trace(trace, waited=False),
         artifacts=[fact.payload() for fact in kept.facts] if text else [],
     )
+
+
+def _keep(session: Session, job: Job, text: str) -> Kept:
+    """The output as an artifact. A disk that is full keeps no task from its end: how the job ended
+    is journaled all the same, without it."""
+    try:
+        return keep_output(session, text, f"output of {job.id}, {job.program}", "output")
+    except OSError as error:
+        log.exception("The output of %s of run %s cannot be stored.", job.id, session.run.pk)
+        return Kept([], f"[the whole is not kept: {error.strerror}]\n")
 
 
 def _standing(job: Job) -> str:

@@ -6,10 +6,12 @@ holder can read off the journal.
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 from collections.abc import Callable
 
+from django.conf import settings
 from django.db import InterfaceError, InternalError, OperationalError
 
 from runtime import approvals, faults, tasks
@@ -73,7 +75,7 @@ def drive(
         _end(claim, session, _reason(error), str(error))
     except Exception as error:
         log.exception("task %s failed inside the runtime", claim.task)
-        _end(claim, session, "runtime_error", f"{type(error).__name__}: see the server's log.")
+        _end(claim, session, *_fault(error))
     finally:
         if session is not None:
             session.close()
@@ -83,6 +85,13 @@ def _reason(error: M31AError) -> str:
     if isinstance(error, ProviderError):
         return f"provider_{error.kind}"
     return "unavailable" if isinstance(error, (Unavailable, Refused)) else "bad_settings"
+
+
+def _fault(error: Exception) -> tuple[str, str]:
+    """The reason and the detail of what nobody expected."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "disk_full", f"No space is left below {settings.M31A.DATA_DIR}."
+    return "runtime_error", f"{type(error).__name__}: see the server's log."
 
 
 def _end(claim: Claim, session: Session | None, reason: str, detail: str) -> None:

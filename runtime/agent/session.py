@@ -315,10 +315,15 @@ class Session:
 
     @property
     def over(self) -> bool:
-        """Whether this hold has lasted as long as it may; with a job that lives it may longer."""
+        """Whether this hold has lasted as long as it may. With a job that lives it may longer, as
+        long as a whole verification still fits behind it: one that is cut short proves nothing."""
         lasted = time.monotonic() - self._began
         limit = settings.M31A.SLICE_SECONDS
-        return bool(lasted > (max(limit, JOB_SLICE_SECONDS) if self.jobs.live() else limit))
+        if self.jobs.live():
+            needed = len(self.state.verification) * self.limits.wall_seconds
+            room = LONGEST_HOLD - min(needed, MAX_TIMEOUT)
+            limit = max(limit, min(JOB_SLICE_SECONDS, room))
+        return bool(lasted > limit)
 
     @property
     def model_seconds(self) -> float:

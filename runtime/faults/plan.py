@@ -2,13 +2,15 @@
 
 `M31A_FAULTS="claim.after_commit=kill@3;renew.before=sleep:4"` with `M31A_ALLOW_FAULTS=1`.
 Actions: `kill` (SIGKILL of this process), `stop` (SIGSTOP, until whoever watches sends SIGCONT),
-`sleep:SECONDS`, `raise` (an `Injected` error), `dberror` (Django's OperationalError).
+`sleep:SECONDS`, `raise` (an `Injected` error), `dberror` (Django's OperationalError), `full` (no
+space left on the device).
 `@N` acts at the Nth hit of this process only. With `M31A_FAULTS_ONCE=FILE` a point acts once
 over all processes: whoever creates `FILE.POINT` first.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -52,6 +54,9 @@ POINTS: dict[str, str] = {
 """Every point: its name, and what has happened when it is hit."""
 
 
+ACTIONS = frozenset({"kill", "stop", "sleep", "raise", "dberror", "full"})
+
+
 class Injected(Exception):
     """The error that the action `raise` raises."""
 
@@ -70,7 +75,7 @@ def parse(text: str) -> dict[str, _Act]:
         point, _, rest = part.partition("=")
         what, _, nth = rest.partition("@")
         action, _, seconds = what.partition(":")
-        if point not in POINTS or action not in {"kill", "stop", "sleep", "raise", "dberror"}:
+        if point not in POINTS or action not in ACTIONS:
             raise BadInput(
                 f"M31A_FAULTS: {part!r} is no fault.", remedy="Use POINT=ACTION[:SECONDS][@N]."
             )
@@ -124,6 +129,8 @@ def _act(point: str, act: _Act) -> None:
         from django.db import OperationalError
 
         raise OperationalError(f"injected at {point}")
+    elif act.action == "full":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), point)
     else:
         raise Injected(point)
 

@@ -10,6 +10,7 @@ from django.conf import settings
 from runtime import runs, tasks
 from runtime.agent import driver
 from runtime.agent import session as hold
+from runtime.faults import plan as fault_plan
 from runtime.worker import slices
 from tests.agent.dying import die_after, kill_when, work_and_die
 from tests.agent.job_scenes import (
@@ -55,6 +56,29 @@ def test_E14_a_task_that_fails_ends_its_jobs(cast):
     assert ends(told) == [("j1", "task_failed")]
     assert living(MARK) == []
     settled(told)
+
+
+def test_a_full_disk_keeps_no_task_and_no_job_from_its_end(cast, monkeypatch):
+    workspace(cast.alice, repository(FILES))
+    told = submit(cast.alice, [TICKING, {"error": "the model is gone"}])
+    monkeypatch.setattr(fault_plan, "_plan", fault_plan.parse("blob.before_fsync=full"))
+    told.work()
+    assert (told.state, told.reason) == ("failed", "provider_malformed")
+    assert ends(told) == [("j1", "task_failed")]
+    assert not told.last("job.ended").get("artifacts")
+    assert task(told).attempt == 1 and living(MARK) == []
+
+
+def test_a_full_disk_ends_the_run_and_says_so(cast, monkeypatch):
+    workspace(cast.alice, repository(FILES))
+    told = submit(cast.alice, [write("notes.txt", "x"), VERIFY, FINISH])
+    monkeypatch.setattr(fault_plan, "_plan", fault_plan.parse("blob.before_fsync=full"))
+    told.work()
+    assert (told.state, told.reason) == ("failed", "disk_full")
+    assert str(settings.M31A.DATA_DIR) in told.last("task.failed")["detail"]
+    monkeypatch.setattr(fault_plan, "_plan", {})
+    runs.retry(told.run.pk, by=cast.alice)
+    assert told.work().state == "succeeded"
 
 
 def test_E14_a_cancellation_ends_the_jobs(cast):
@@ -164,6 +188,17 @@ def test_a_slice_with_a_job_ends_at_its_bound_and_ends_the_job(cast, monkeypatch
     told = play(cast.alice, [TICKING, tool("sleep", "1.2"), output(), FINISH])
     assert ends(told) == [("j1", "slice")]
     assert "the worker gave the task back" in seen(told)[2]
+    assert told.state == "succeeded"
+    settled(told)
+
+
+def test_a_slice_with_a_job_leaves_room_for_a_whole_verification(cast, monkeypatch):
+    """Two minutes for each of two commands: of 241 seconds, one is left before them."""
+    monkeypatch.setattr(settings.M31A, "SLICE_SECONDS", 0.01)
+    monkeypatch.setattr(hold, "LONGEST_HOLD", 241.0)
+    workspace(cast.alice, repository(FILES), verify=("true", "true"))
+    told = play(cast.alice, [TICKING, tool("sleep", "1.2"), output(), FINISH])
+    assert ends(told) == [("j1", "slice")]
     assert told.state == "succeeded"
     settled(told)
 
