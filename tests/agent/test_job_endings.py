@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -59,14 +60,17 @@ def test_E14_a_task_that_fails_ends_its_jobs(cast):
 
 
 def test_a_full_disk_keeps_no_task_and_no_job_from_its_end(cast, monkeypatch):
-    workspace(cast.alice, repository(FILES))
-    told = submit(cast.alice, [TICKING, {"error": "the model is gone"}])
+    script = f"import time\nprint('{uuid4()}', flush=True)\ntime.sleep(60)\n"
+    workspace(cast.alice, repository({**FILES, "new.py": script}))
+    start = {"kind": "start_job", "program": "python3", "args": ["new.py"]}
+    told = submit(cast.alice, [start, tool("sleep", "0.3"), {"error": "the model is gone"}])
     monkeypatch.setattr(fault_plan, "_plan", fault_plan.parse("blob.before_fsync=full"))
     told.work()
     assert (told.state, told.reason) == ("failed", "provider_malformed")
     assert ends(told) == [("j1", "task_failed")]
-    assert not told.last("job.ended").get("artifacts")
-    assert task(told).attempt == 1 and living(MARK) == []
+    ended = told.last("job.ended")
+    assert ended["characters"] > 0 and not ended.get("artifacts")
+    assert task(told).attempt == 1
 
 
 def test_a_full_disk_ends_the_run_and_says_so(cast, monkeypatch):
