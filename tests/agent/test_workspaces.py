@@ -130,3 +130,19 @@ def test_a_workspace_whose_directory_is_gone_is_bad_input(cast):
     assert str(root) in str(refused.value)
     assert Workspace.objects.count() == 1
     assert not Run.objects.exclude(pk="system").exists()
+
+
+def test_a_workspace_with_much_to_say_about_it_is_registered_and_shown(cast, client):
+    """Its event has room for 4 KiB; what has none lies in artifacts."""
+    root = repository() / ("deep" * 20)
+    root.mkdir()
+    (root / "a.txt").write_text("a\n")
+    environments = [root / f"{'e' * 90}{number}" for number in range(60)]
+    for path in environments:
+        path.mkdir()
+    made = workspace(cast.alice, root, env=[str(path) for path in environments])
+    event = Event.objects.filter(type="workspace.registered").latest("id")
+    assert "artifact" in event.payload and len(event.payload) < 4096
+    assert len(made.environments) == 60
+    client.force_login(cast.sol)
+    assert "was registered" in client.get("/audit/?run=system").content.decode()
