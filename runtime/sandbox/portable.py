@@ -148,10 +148,14 @@ class _Family:
             os.killpg(self.first, number)
 
     def end(self) -> None:
-        """Kill the group and everybody seen, stopped first so that nobody starts another."""
-        self._looked = 0.0
-        self.look()
-        self.signal(signal.SIGKILL)
+        """Kill the group and everybody seen, stopped first so that nobody starts another. The group
+        is stopped before anybody is asked who there is, which may take its time, or fail."""
+        self.signal(signal.SIGSTOP)
+        try:
+            self._looked = 0.0
+            self.look()
+        finally:
+            self.signal(signal.SIGKILL)
         rows = _processes()
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid, start in self._seen.items():

@@ -133,7 +133,14 @@ class Proxy:
             thread = threading.Thread(target=self._serve, args=(client,), daemon=True)
             with self._lock:
                 self._threads.add(thread)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # the machine has no thread left
+                with self._lock:
+                    self._threads.discard(thread)
+                    self._open.discard(client)
+                self._book.add("", 0, "too many connections")
+                client.close()
 
     def _keep(self, end: socket.socket) -> bool:
         """Whether a socket may live; `close` ends those that do."""

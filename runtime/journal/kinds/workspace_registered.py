@@ -11,7 +11,7 @@ class WorkspaceRegistered(Payload):
     """An operator registered a directory."""
 
     type = "workspace.registered"
-    bulky = ("allowed", "verify", "remotes", "hosts", "environments", "limits", "budgets", "root")
+    bulky = ("allowed", "verify", "remotes", "hosts", "environments", "root")
 
     name: str
     root: str
