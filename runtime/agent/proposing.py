@@ -11,7 +11,6 @@ from django.conf import settings
 from runtime import approvals, faults, tasks
 from runtime.core import canonical, digests, likeness
 from runtime.core.actions import Action, InvalidAction, parse
-from runtime.core.errors import Conflict, Refused
 from runtime.gating import decide
 from runtime.journal.append import Change, Plus, Row, new_id, now
 from runtime.journal.deltas import DeltaWriter, remove
@@ -278,15 +277,7 @@ def _approve_as_edited(asked: Approval, editor: str) -> None:
     person = User.objects.filter(username=editor, is_active=True).first()
     if person is None:
         return
-    try:
-        approvals.decide(
-            asked.pk,
-            by=person,
-            verdict="approve",
-            comment="As edited.",
-            seen_digest=asked.digest,
-        )
-    except (Refused, Conflict):
+    if not approvals.approve_if_theirs(asked, person, "As edited."):
         log.info("The edited action of approval %s waits for somebody else.", asked.pk)
 
 

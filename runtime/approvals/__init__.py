@@ -1,7 +1,8 @@
 """Questions to people: asked durably, answered once, remembered where somebody says so."""
 
-from .answers import Answered, decide, decide_many
+from .answers import Answered, approve_if_theirs, decide, decide_many
 from .cards import Card, card, offers, similar
+from .deciding import check_comment
 from .editing import edit
 from .expiring import cancel_open, expire_due, supersede
 from .inbox import overdue, pending, pending_count
@@ -18,8 +19,10 @@ __all__ = [
     "Question",
     "Regate",
     "Scope",
+    "approve_if_theirs",
     "cancel_open",
     "card",
+    "check_comment",
     "decide",
     "decide_many",
     "edit",

@@ -58,11 +58,17 @@ def _cover(given: Approval, by: User, rule: str) -> None:
     for other in list(same.order_by("requested_at", "id")[:MAX_COVERED]):
         if other.key != given.key and not any(one.digest == rule for one in offers(other)):
             continue
-        comment = f"Covered by the answer to {given.pk}."
-        try:
-            settle(other.pk, by=by, verdict="approve", comment=comment, seen_digest=other.digest)
-        except (Refused, Conflict, NotFound):
-            continue  # not theirs to answer, or settled meanwhile
+        approve_if_theirs(other, by, f"Covered by the answer to {given.pk}.")
+
+
+def approve_if_theirs(asked: Approval, by: User, comment: str) -> bool:
+    """What a person did elsewhere answers this question, too: say yes once, in their name. Whether
+    it counts: not where it is not theirs to answer, or was settled meanwhile."""
+    try:
+        settle(asked.pk, by=by, verdict="approve", comment=comment, seen_digest=asked.digest)
+    except (Refused, Conflict, NotFound):
+        return False
+    return True
 
 
 class Answered(NamedTuple):

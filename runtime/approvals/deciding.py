@@ -77,6 +77,12 @@ def settle(
 def _check_input(verdict: str, comment: str) -> str:
     if verdict not in VERDICTS:
         raise BadInput(f"verdict: {verdict!r} is none.", remedy="Use approve or deny.")
+    check_comment(comment)
+    return VERDICTS[verdict]
+
+
+def check_comment(comment: str) -> None:
+    """Raise `BadInput` for a comment that cannot be kept, or is too long."""
     texts.check(comment, "comment")
     if len(comment) > MAX_COMMENT:
         raise BadInput(
@@ -84,7 +90,6 @@ def _check_input(verdict: str, comment: str) -> str:
             remedy="Shorten it.",
             field="comment",
         )
-    return VERDICTS[verdict]
 
 
 def _repeated(approval: Approval, by: User, wanted: str) -> Approval:

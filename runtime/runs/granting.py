@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runtime import approvals, budgets
-from runtime.core import amounts, texts
-from runtime.core.errors import BadInput, Conflict, Refused
+from runtime.core import amounts
+from runtime.core.errors import BadInput, Refused
 from runtime.journal.book import Book, open_run
 from runtime.journal.kinds import BudgetGranted
 from runtime.models import Approval, Run, User
 from runtime.people import rights
 from runtime.secrets import redactor
 
-MAX_COMMENT = 4000
 _OVER = ("succeeded", "cancelled")
 
 
@@ -26,13 +25,7 @@ def grant_budget(run_id: str, more: Mapping[str, int], by: User, comment: str = 
     """
     if not more:
         raise BadInput("budget: nothing is given.", remedy="Give NAME=VALUE.", field="budget")
-    texts.check(comment, "comment")
-    if len(comment) > MAX_COMMENT:
-        raise BadInput(
-            f"comment: {len(comment)} characters are over the bound of {MAX_COMMENT}.",
-            remedy="Shorten it.",
-            field="comment",
-        )
+    approvals.check_comment(comment)
     given = budgets.checked(more)
     with open_run(run_id) as book:
         run = book.run
@@ -76,13 +69,4 @@ def _answer(run: Run, given: Mapping[str, int], by: User) -> None:
     for approval in list(asked):
         if approval.rule.split(":")[1] not in given:
             continue
-        try:
-            approvals.decide(
-                approval.pk,
-                by=by,
-                verdict="approve",
-                comment="More was granted.",
-                seen_digest=approval.digest,
-            )
-        except (Refused, Conflict):
-            continue  # not theirs to answer, or settled meanwhile
+        approvals.approve_if_theirs(approval, by, "More was granted.")
