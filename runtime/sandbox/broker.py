@@ -30,8 +30,6 @@ import struct
 import sys
 import time
 import types
-from collections.abc import Callable
-from typing import Any
 
 if not __package__:
     # Started as a file in isolated mode: the packages are made here, without running what they
@@ -44,9 +42,15 @@ if not __package__:
 
 from runtime.sandbox import guardian, privileges
 from runtime.sandbox.enclosed import Enclosed
-from runtime.sandbox.kept import Kept, Rules
 from runtime.sandbox.supervised import WATCH_EVERY, Supervised
 from runtime.sandbox.wire import BROKEN, CANCELLED, REPLY
+
+TYPE_CHECKING = False  # `typing` and what it brings would be a tenth of the whole start
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from runtime.sandbox.kept import Rules
 
 FIRST_FREE_FD = 10
 REQUEST_BYTES = 1 << 19
@@ -115,7 +119,7 @@ class Broker:
         """A command under this cage's backend."""
         if self.rules is None:
             return Enclosed(self, request, fds)
-        return Kept(self, self.rules, request, fds)
+        return self.rules.command(self, request, fds)
 
     def serve(self) -> None:
         """Until the server is gone and every command has ended."""
@@ -162,6 +166,8 @@ def reach(
 def prepare(sock: socket.socket, setup: dict[str, Any]) -> Rules | None:
     """Down to the run's account; the rules of a backend that mounts nothing, None for others."""
     uid, gid, direct = setup["uid"], setup["gid"], setup["direct"]
+    if direct:
+        from runtime.sandbox.kept import Rules  # only here: it takes long, and few need it
     if uid is not None and not direct:
         enter(sock)
         privileges.stage(setup["sources"])

@@ -11,13 +11,15 @@ import os
 import resource
 import signal
 import time
-from typing import TYPE_CHECKING, Any
 
 from runtime.sandbox import netns, processes
 from runtime.sandbox.supervised import Supervised
 from runtime.sandbox.wire import BROKEN, ENDED
 
+TYPE_CHECKING = False  # see broker.py
 if TYPE_CHECKING:
+    from typing import Any
+
     from runtime.sandbox.broker import Broker
 
 # The numbers under which bubblewrap finds its descriptors; everything else stands above them.

@@ -11,7 +11,6 @@ import contextlib
 import os
 import signal
 import time
-from typing import NamedTuple
 
 from runtime.sandbox import processes
 
@@ -20,11 +19,11 @@ PAUSE = 0.05  # between looks: what was just being born is there at the next one
 QUIET_LOOKS = 3  # in a row, after which nothing is left
 
 
-class Guardian(NamedTuple):
+class Guardian:
     """A process that waits for the end of this one. `leash` has no other holder than this one."""
 
-    pid: int
-    leash: int
+    def __init__(self, pid: int, leash: int) -> None:
+        self.pid, self.leash = pid, leash
 
     def release(self) -> None:
         """All is over: it need not look. Waits for its end."""

@@ -17,9 +17,12 @@ import signal
 import struct
 import time
 from dataclasses import dataclass
-from typing import NoReturn
 
 from runtime.sandbox import landlock, privileges, processes
+
+TYPE_CHECKING = False  # see broker.py
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 STARTED = struct.Struct("=i")  # the command's process id
 ENDED = struct.Struct("=iqq")  # exit status or -1, microseconds of CPU, bytes at peak; then a text

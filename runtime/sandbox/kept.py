@@ -10,13 +10,15 @@ import os
 import resource
 import signal
 import time
-from typing import TYPE_CHECKING, Any
 
 from runtime.sandbox import keeper, landlock, processes
 from runtime.sandbox.supervised import Supervised
 from runtime.sandbox.wire import BROKEN
 
+TYPE_CHECKING = False  # see broker.py
 if TYPE_CHECKING:
+    from typing import Any
+
     from runtime.sandbox.broker import Broker
 
 KEEPER_PATIENCE = 5.0  # seconds that a keeper may take to end its tree before the broker does
@@ -37,6 +39,10 @@ class Rules:
     def of(self, profile: str) -> int:
         """The descriptor of a profile's rules, -1 where there are none at all."""
         return self._sets[profile] if self._sets else -1
+
+    def command(self, broker: Broker, request: dict[str, Any], fds: list[int]) -> Kept:
+        """Start one inside these walls."""
+        return Kept(broker, self, request, fds)
 
     def clear(self) -> None:
         """Remove the private directory, unreadable directories and endless paths included."""

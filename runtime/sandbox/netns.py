@@ -14,10 +14,13 @@ import fcntl
 import os
 import signal
 import socket
-from typing import NoReturn
 
 from runtime.sandbox import privileges
 from runtime.sandbox.wire import LISTENER, PROXY_PORT
+
+TYPE_CHECKING = False  # see broker.py
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _OWNER = 0xB701  # NS_GET_USERNS
 _NEW_USERS, _NEW_NETWORK = privileges.NEW_USERS, 0x40000000

@@ -9,7 +9,6 @@ import contextlib
 import os
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
 
 from runtime.sandbox import processes
 from runtime.sandbox.wire import (
@@ -26,7 +25,10 @@ from runtime.sandbox.wire import (
     TIMED_OUT,
 )
 
+TYPE_CHECKING = False  # see broker.py
 if TYPE_CHECKING:
+    from typing import Any
+
     from runtime.sandbox.broker import Broker
 
 WATCH_EVERY = 0.2  # seconds between looks at memory and written bytes

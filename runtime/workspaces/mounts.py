@@ -63,7 +63,7 @@ def spec(
 ) -> CageSpec:
     """The cage of the worktree `folder`/tree. Environments that are not `linked` stay outside."""
     mounts = [
-        Mount(str(folder / "etc"), "/etc"),
+        Mount(str(git.parent / "etc"), "/etc"),  # one for all worktrees of a run
         Mount(str(git), caged.GIT),
         Mount(str(folder / "tree"), workspace.root, writable=True),
         Mount(str(folder / "scratch"), caged.SCRATCH, writable=True, only="git"),

@@ -101,7 +101,8 @@ class RunSpace:
         ]
 
     def _prepare_folders(self) -> None:
-        mounts.make_etc(self.folder / "etc")
+        if not self._second:
+            mounts.make_etc(self.folder / "etc")
         for name in ("tree", "scratch"):
             path = self.folder / name
             path.mkdir(exist_ok=True)
