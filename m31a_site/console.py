@@ -121,6 +121,7 @@ def no_data(folder: str) -> str:
 
 def explain(error: Exception, call: Call | None) -> int:
     """One line for what is meant for people, the whole trace for what is a fault of ours."""
+    from django.db import DatabaseError
     from environs import EnvError
 
     from m31a_site.data import DataFolderError
@@ -133,9 +134,11 @@ def explain(error: Exception, call: Call | None) -> int:
         return complain(str(error), 2)
     if isinstance(error, EnvError):
         return complain(f"A setting cannot be used: {error}", 2)
-    traceback.print_exception(error, file=sys.stderr)
     brings_up_to_date = call is not None and call.name() in MAKES | PROCESSES
-    if not brings_up_to_date and stale_database():
+    stale = not brings_up_to_date and stale_database()
+    if not (stale and isinstance(error, DatabaseError)):
+        traceback.print_exception(error, file=sys.stderr)
+    if stale:
         return complain("The database is older than the program. Run `python3 manage.py up`.", 2)
     return 1
 

@@ -31,6 +31,7 @@ BITE = {
 }
 
 
+@pytest.mark.thorough
 def test_every_limit_of_a_workspace_bites_and_its_trace_names_it(cast, client):
     workspace(cast.alice, limits=LIMITS)
     steps = [shell(script) for script in BITE.values()]

@@ -157,6 +157,7 @@ def test_a_host_that_cannot_be_read_registers_nothing(cast, text):
     assert error.value.field == "host" and not Workspace.objects.exists()
 
 
+@pytest.mark.thorough
 def test_a_limit_is_named_in_the_trace_and_on_the_page(cast, client):
     workspace(cast.alice)
     told = play(cast.alice, [shell("head -c 300000000 /dev/zero > big"), FINISH])

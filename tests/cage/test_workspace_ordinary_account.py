@@ -83,6 +83,7 @@ def interpreter(home: str) -> str:
     pytest.skip("no Python of this version that an ordinary account can start")
 
 
+@pytest.mark.thorough
 def test_as_an_ordinary_account(home: str) -> None:
     done = as_person(
         interpreter(home), "-B", "-m", "pytest", "-q", "-c", "/dev/null", "--rootdir", home,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ def _refused(m31a: M31A, words: list[str], *says: str, stdin: str = "") -> None:
     assert _counts(m31a) == before, words
 
 
+@pytest.mark.thorough
 def test_submit_says_what_is_wrong_with_each_field(m31a: M31A):
     good = m31a.script(FINISH)
     _refused(m31a, _submit(good, workspace="nowhere"), "workspace", "nowhere", "workspace list")
@@ -79,6 +81,7 @@ def test_workspace_add_registers_nothing_that_cannot_work(m31a: M31A):
     _refused(m31a, [*add, str(root), "--retention", "forever"], "retention")
 
 
+@pytest.mark.thorough
 def test_things_that_do_not_exist_are_said_to_be_unknown(m31a: M31A):
     for words in (
         ["status", "nowhere"],
@@ -140,6 +143,17 @@ def test_X22_a_refused_first_command_makes_no_workspace(bare: M31A):
     assert done.code == 2
     assert "/nowhere" in done.err
     assert json.loads(bare("workspace", "list", "--json").out) == []
+
+
+def test_a_database_that_is_older_than_the_program_is_named_in_one_line(m31a: M31A):
+    with closing(sqlite3.connect(m31a.data / "m31a.sqlite3")) as database:
+        last = "DELETE FROM django_migrations WHERE id = (SELECT max(id) FROM django_migrations)"
+        database.execute(last)
+        database.execute("ALTER TABLE runtime_run RENAME COLUMN objective TO gone")
+        database.commit()
+    done = m31a("status")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "The database is older than the program. Run `python3 manage.py up`.\n"
 
 
 def test_an_argument_that_is_no_text_is_refused(m31a: M31A):

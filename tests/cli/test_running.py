@@ -49,6 +49,7 @@ def test_a_run_that_succeeds_is_worked_on_here_and_exits_0(m31a: M31A):
     assert again.lines == watched.lines
 
 
+@pytest.mark.thorough
 def test_A10_R10_a_run_that_fails_exits_1_and_is_retried_within_the_bound(m31a: M31A):
     read = {"kind": "read_file", "path": "notes.txt"}
     failed = m31a.submit(read, read, FINISH, more=("--wait", "--max-steps", "1"))
@@ -93,6 +94,7 @@ def test_a_run_that_waits_for_a_person_exits_4_and_goes_on_after_the_answer(m31a
     assert m31a("status", run, "--json").json["state"] == "succeeded"
 
 
+@pytest.mark.thorough
 def test_a_denial_reaches_the_model_with_its_comment(m31a: M31A):
     waits = m31a.submit(PUSH, FINISH, more=("--wait",))
     (asked,) = m31a("status", waits.json["run"], "--json").json["approvals"]
@@ -105,6 +107,7 @@ def test_a_denial_reaches_the_model_with_its_comment(m31a: M31A):
     assert events[-1]["type"] == "run.succeeded"
 
 
+@pytest.mark.thorough
 def test_R8_a_run_that_is_cancelled_while_it_is_waited_for_exits_3(m31a: M31A):
     waiting = m31a.start(
         "submit", "--workspace", "work", "--objective", "Sleep.", "--json", "--wait",
@@ -131,6 +134,7 @@ def _started(m31a: M31A) -> str:
     raise AssertionError("the run did not start")
 
 
+@pytest.mark.thorough
 def test_R1_the_same_key_again_is_the_same_run_and_R3_a_cancel_stays(m31a: M31A):
     first = m31a.submit(FINISH, more=("--key", "once"))
     assert (first.code, first.json["state"]) == (0, "running")
@@ -148,6 +152,7 @@ def test_R1_the_same_key_again_is_the_same_run_and_R3_a_cancel_stays(m31a: M31A)
     assert "The run is cancelled" in refused.err
 
 
+@pytest.mark.thorough
 def test_one_slice_at_most(m31a: M31A):
     run = m31a.submit(FINISH).json["run"]
     assert m31a("work", "--once").code == 0

@@ -79,6 +79,7 @@ def stalled_socket(server: Server, key: str, run: str) -> socket.socket:
     return wire
 
 
+@pytest.mark.thorough
 def test_a_browser_that_stops_reading_does_not_grow_the_server(site: None) -> None:
     _, run, key = a_run()
     with serving(stall_seconds=3) as server:

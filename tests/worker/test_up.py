@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 import psutil
+import pytest
 
 from tests.worker.installation import Installation, alive, until
 
@@ -39,6 +40,7 @@ def test_a_killed_supervisor_leaves_no_child(installation: Installation) -> None
     assert installation.healthy()
 
 
+@pytest.mark.thorough
 def test_a_child_that_dies_is_started_again_and_takes_its_own_with_it(
     installation: Installation,
 ) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 
 import psutil
+import pytest
 
 from tests.worker.installation import Event, Installation, alive, until
 
@@ -34,6 +35,7 @@ def test_under_up_a_claim_is_made_by_a_child_of_the_cluster(installation: Instal
     assert event.payload["owner"].count("/") == 4
 
 
+@pytest.mark.thorough
 def test_R10_a_stop_gives_the_task_back_without_using_up_an_attempt(
     installation: Installation,
 ) -> None:
@@ -51,6 +53,7 @@ def test_R10_a_stop_gives_the_task_back_without_using_up_an_attempt(
     assert first.fence and second.fence and second.fence > first.fence
 
 
+@pytest.mark.thorough
 def test_R2_a_killed_worker_is_noticed_at_once_and_its_task_tried_again(
     installation: Installation,
 ) -> None:
