@@ -121,7 +121,6 @@ def no_data(folder: str) -> str:
 
 def explain(error: Exception, call: Call | None) -> int:
     """One line for what is meant for people, the whole trace for what is a fault of ours."""
-    from django.db import DatabaseError
     from environs import EnvError
 
     from m31a_site.data import DataFolderError
@@ -136,11 +135,18 @@ def explain(error: Exception, call: Call | None) -> int:
         return complain(f"A setting cannot be used: {error}", 2)
     brings_up_to_date = call is not None and call.name() in MAKES | PROCESSES
     stale = not brings_up_to_date and stale_database()
-    if not (stale and isinstance(error, DatabaseError)):
+    if not (stale and concerns_database(error)):
         traceback.print_exception(error, file=sys.stderr)
     if stale:
         return complain("The database is older than the program. Run `python3 manage.py up`.", 2)
     return 1
+
+
+def concerns_database(error: Exception) -> bool:
+    """Whether the database itself said no: where it is too old, nothing more need be told."""
+    from django.db import DatabaseError
+
+    return isinstance(error, DatabaseError)
 
 
 def stale_database() -> bool:

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from runtime.core.errors import BadInput
 from runtime.models import Workspace
-from tests.agent.scenes import answer, seen, space, tool, tree, write
+from tests.agent.scenes import answer, seen, shell, space, tool, tree, write
 from tests.kit import EDIT, FINISH, VERIFY, git, play, repository, workspace
 
 
@@ -109,3 +109,21 @@ def test_a_repository_that_cannot_be_checked_out_ends_the_run_and_says_why(cast)
     told = play(cast.alice, [EDIT, VERIFY, FINISH])
     assert (told.state, told.reason) == ("failed", "unavailable")
     assert "nnn" in told.last("task.failed")["detail"]
+
+
+def test_F31_outside_is_refused_by_the_rules_where_it_is_said_and_by_the_cage_where_it_is_done(
+    cast, tmp_path
+):
+    outside = tmp_path / "kept.txt"
+    outside.write_text("not the model's\n")
+    tmp_path.chmod(0o755)
+    workspace(cast.alice, verify=("true",))
+    program = f"import os; os.remove({str(outside)!r})"
+    told = play(cast.alice, [shell("rm -rf ~/x"), tool("python3", "-c", program), FINISH])
+    answer(told, cast.bob)
+    told.work()
+    by_rules, by_cage = seen(told)[:2]
+    assert told.of("policy.decided")[0]["decision"] == "DENY"
+    assert "/home/agent/x, outside the worktree" in by_rules
+    assert "FileNotFoundError" in by_cage
+    assert outside.exists()

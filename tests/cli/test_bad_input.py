@@ -145,13 +145,14 @@ def test_X22_a_refused_first_command_makes_no_workspace(bare: M31A):
     assert json.loads(bare("workspace", "list", "--json").out) == []
 
 
-def test_a_database_that_is_older_than_the_program_is_named_in_one_line(m31a: M31A):
-    with closing(sqlite3.connect(m31a.data / "m31a.sqlite3")) as database:
+def test_a_database_that_is_older_than_the_program_is_named_in_one_line(bare: M31A):
+    assert bare("user", "add", "alice", "--role", "submitter").code == 0
+    with closing(sqlite3.connect(bare.data / "m31a.sqlite3")) as database:
         last = "DELETE FROM django_migrations WHERE id = (SELECT max(id) FROM django_migrations)"
         database.execute(last)
         database.execute("ALTER TABLE runtime_run RENAME COLUMN objective TO gone")
         database.commit()
-    done = m31a("status")
+    done = bare("status")
     assert (done.code, done.out) == (2, "")
     assert done.err == "The database is older than the program. Run `python3 manage.py up`.\n"
 
