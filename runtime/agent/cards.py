@@ -6,17 +6,18 @@ from typing import Any
 
 from runtime.approvals import Card, Question
 from runtime.core import patches
-from runtime.core.actions import ApplyPatch, Finish, ReplaceText, WriteFile, parse
+from runtime.core.actions import ApplyPatch, ReplaceText, WriteFile, parse
 from runtime.core.errors import Refused
 from runtime.core.patch_names import InvalidPatch
 from runtime.policy import Decision, Verdict
 from runtime.policy.reading import COMMANDS
-from runtime.policy.verdict import CHANGES_VERIFICATION
+from runtime.policy.verdict import CHANGES_GUARDED, CHANGES_VERIFICATION
 from runtime.sandbox import is_open
 from runtime.secrets import redactor
 from runtime.workspaces.diffs import MAX_DIFF, of_edit, of_edits
+from runtime.workspaces.paths import unwritten
 
-from . import network
+from . import guarded, network
 from .jobs import MAX_SECONDS
 from .session import Session
 
@@ -80,17 +81,14 @@ def ask_human(session: Session, action_id: str, text: str, verdict_key: str) -> 
 
 def _card(session: Session, kind: str, body: dict[str, Any], verdict: Verdict) -> Card:
     payload = verdict.as_payload()
-    watched = [
-        effect.removeprefix(CHANGES_VERIFICATION)
-        for effect in verdict.effects
-        if effect.startswith(CHANGES_VERIFICATION)
-    ]
+    watched = _named(verdict, CHANGES_VERIFICATION)
+    unseen = _named(verdict, CHANGES_GUARDED)
     shown = redactor().value(body)
     verb = _VERBS.get(kind, kind)
     return Card(
         sentence=f"{session.task.role} wants to {verb} {_what(kind, shown)}".strip(),
         action=shown,
-        diff=_diff(session, body, watched),
+        diff=_diff(session, body, [*unseen, *watched]),
         reason=verdict.reason,
         rule=verdict.rule,
         stages=[
@@ -106,8 +104,14 @@ def _card(session: Session, kind: str, body: dict[str, Any], verdict: Verdict) -
         role=session.task.role,
         tree=session.state.tree,
         verification_inputs=watched,
+        guarded_files=unseen,
         offers=[] if shown is not body else [one.as_data() for one in verdict.offers],
     )
+
+
+def _named(verdict: Verdict, prefix: str) -> list[str]:
+    """The files of the effects that begin so."""
+    return [one.removeprefix(prefix) for one in verdict.effects if one.startswith(prefix)]
 
 
 def _what(kind: str, body: dict[str, Any]) -> str:
@@ -132,10 +136,10 @@ def _patched(body: dict[str, Any]) -> str:
 
 
 def _diff(session: Session, body: dict[str, Any], watched: list[str]) -> str:
-    """What an edit changes; of a delivery what it changes of the verification's own files."""
+    """What an edit changes; of a delivery or a push what it changes of the watched files."""
+    if tree := guarded.handed_over(session, body):
+        return _change_of(session, tree, watched)
     action = parse(body)
-    if isinstance(action, Finish):
-        return _change_of(session, watched)
     try:
         if isinstance(action, ApplyPatch):
             return of_edits(session.editor.plan_patch(action).edits)
@@ -146,10 +150,10 @@ def _diff(session: Session, body: dict[str, Any], watched: list[str]) -> str:
     return ""
 
 
-def _change_of(session: Session, paths: list[str]) -> str:
-    state = session.state
-    patches = [session.space.diff(state.base_tree, state.tree, path) for path in paths[:MAX_SHOWN]]
-    text = "".join(patches)
+def _change_of(session: Session, tree: str, paths: list[str]) -> str:
+    base, space = session.state.base_tree, session.space
+    shown = dict.fromkeys(paths[:MAX_SHOWN])  # one may be watched for two reasons
+    text = "".join(space.diff(base, tree, unwritten(path)) for path in shown)
     if len(paths) > MAX_SHOWN:
         text += f"({len(paths) - MAX_SHOWN} more files; the run's page has the whole difference)\n"
     if len(text) > MAX_DIFF:

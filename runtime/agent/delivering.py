@@ -21,6 +21,7 @@ from runtime.models import Approval
 from runtime.sandbox import Cage
 from runtime.secrets import redactor
 
+from . import guarded
 from .inputs import delivered
 from .preparing import OPEN_DEBT, refuse_finish
 from .publishing import TRAILER, branch, commit_tree
@@ -161,7 +162,8 @@ def _report(session: Session, action: Finish, evidence: Evidence, commit: str) -
         "verification": evidence.commands,
         "steps": state.answers,
         "left_out": sorted(state.left_out),
-        "verification_inputs_changed": delivered(session) if state.inputs_changed else [],
+        "verification_inputs_changed": delivered(session),
+        "guarded_files_changed": guarded.delivered(session, state.tree),
         "event_seq_before": session.run.event_seq,
     }
 

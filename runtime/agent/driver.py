@@ -223,7 +223,7 @@ def _finish(session: Session, pending: Pending, action: Finish) -> bool:
     if delivery.refusal:
         refusal = delivering.refused(pending, delivery)
         events = [refusal, *delivery.events]
-        session.append([*events, *inputs.marks(session.state, events)], rows=rows)
+        session.append([*events, *inputs.marks(session, events)], rows=rows)
         session.forget_previews([])
         proposing.forget_raw(pending)
         return True
@@ -253,7 +253,7 @@ def _complete(session: Session, pending: Pending, outcome: Outcome) -> None:
         like=likeness.of_text(outcome.observation),
     )
     events = [event, *outcome.events]
-    events += inputs.marks(session.state, events)
+    events += inputs.marks(session, events)
     rows = artifact_rows(session, pending.action, outcome.artifacts)
     if outcome.trace is not None:
         rows.append(trace_row(session, pending.action, outcome.trace, 0))

@@ -54,6 +54,7 @@ WHOLE = frozenset(
         "action.started",
         "checkpoint.created",
         "verification.inputs_changed",
+        "guarded_files.changed",
     }
 )
 """Events whose moved-out fields the fold needs."""

@@ -220,6 +220,10 @@ def _inputs_changed(state: State, p: dict[str, Any], task: str) -> State:
     return replace(state, inputs_changed=state.inputs_changed | frozenset(p["paths"]))
 
 
+def _guarded_changed(state: State, p: dict[str, Any], task: str) -> State:
+    return replace(state, guarded_changed=state.guarded_changed | frozenset(p["paths"]))
+
+
 def _lease_expired(state: State, p: dict[str, Any], task: str) -> State:
     return replace(state, lost=True)
 
@@ -308,6 +312,7 @@ _RULES: dict[str, Any] = {
     "verification.passed": _passed,
     "verification.failed": _failed_verification,
     "verification.inputs_changed": _inputs_changed,
+    "guarded_files.changed": _guarded_changed,
     "task.lease_expired": _lease_expired,
     "worktree.restored": _restored,
     "task.retried": _retried,

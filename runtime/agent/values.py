@@ -92,6 +92,8 @@ class State:
     left_out: frozenset[str] = frozenset()
     inputs_changed: frozenset[str] = frozenset()
     """Files that the verification runs, and that were changed at some time."""
+    guarded_changed: frozenset[str] = frozenset()
+    """Files that other programs obey, or that may hold secrets, and that a command changed."""
     pending: Pending | None = None
     said: Bulk = ""
     turns: tuple[Turn, ...] = ()

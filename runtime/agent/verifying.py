@@ -58,7 +58,7 @@ def verify(session: Session, pending: Pending) -> Outcome:
     jobs = background.end_all(session, "verify")
     session.space.check_nested()
     if before := take_if_touched(session, pending.action):
-        session.append([before, *marks(session.state, [before])])
+        session.append([before, *marks(session, [before])])
     tree = session.state.tree
     session.space.renew_links()
     evidence = run_all(session, session.cage, pending.action)

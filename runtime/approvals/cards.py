@@ -27,6 +27,7 @@ class Card(TypedDict, total=False):
     role: str
     tree: str
     verification_inputs: list[str]
+    guarded_files: list[str]
     question: str
     offers: list[dict[str, Any]]
     """Rules that may be remembered in place of the exact action, as plain data."""

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from runtime.core import hints
 from runtime.models import Approval
+from runtime.policy.guarding import guarded
 from runtime.present import report as present
 from runtime.present import runs, units
 from runtime.present.events.approval import scope
@@ -53,8 +54,11 @@ def _changes(found: present.Report) -> Lines:
         yield f"  {present.CHANGES.get(letter, letter):8}{path}"
     if found.files:
         yield _hint(f"diff {found.run.pk}", "the whole diff")
-    for path in found.facts["verification_inputs_changed"]:
+    for path in found.facts["verification_inputs_changed"][: present.MOST]:
         yield f"  NOTE: the verification runs {path}, which was changed"
+    for path in found.facts["guarded_files_changed"][: present.MOST]:
+        why = guarded(path) or "guarded"
+        yield f"  NOTE: a command changed {path} ({why})"
 
 
 def _verification(found: present.Report) -> Lines:

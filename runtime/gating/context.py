@@ -43,6 +43,8 @@ class Subject:
     verification_inputs: tuple[str, ...] = ()
     changed_inputs: tuple[str, ...] = ()
     """Of these files, the ones that a `finish` would deliver changed."""
+    changed_guarded: tuple[str, ...] = ()
+    """Guarded files that a `finish` or a push would hand over as a command has left them."""
     home: str = AGENT_HOME
     repository_runs: tuple[str, ...] = ()
     """Settings of the repository's own git configuration that run programs, where git would
@@ -90,6 +92,7 @@ def decide(
         remotes=subject.remotes,
         verification_inputs=subject.verification_inputs,
         changed_inputs=subject.changed_inputs,
+        changed_guarded=subject.changed_guarded,
         grants=live,
         approval=approval,
         tree=tree,

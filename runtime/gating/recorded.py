@@ -19,7 +19,7 @@ from runtime.journal.rows import COLUMNS, EventRow, from_columns
 from runtime.models import Event, PolicyDecision, Run, SealedBytes, Task
 from runtime.policy import Decision, Facts, GrantFact, Verdict, Which, worst
 from runtime.policy.language import Book
-from runtime.policy.verdict import CHANGES_VERIFICATION
+from runtime.policy.verdict import CHANGES_GUARDED, CHANGES_VERIFICATION
 from runtime.secrets import open_sealed
 
 from .context import Subject, decide
@@ -65,14 +65,17 @@ class Recorded:
     @property
     def changed_inputs(self) -> tuple[str, ...]:
         """What a `finish` would have delivered of the verification's own files."""
-        if self.kind != "finish":
-            return ()
-        named = (str(effect) for effect in self.given["effects"])
-        return tuple(
-            effect.removeprefix(CHANGES_VERIFICATION)
-            for effect in named
-            if effect.startswith(CHANGES_VERIFICATION)
-        )
+        return self._named(CHANGES_VERIFICATION) if self.kind == "finish" else ()
+
+    @property
+    def changed_guarded(self) -> tuple[str, ...]:
+        """The guarded files that would have been handed over as a command had left them."""
+        return self._named(CHANGES_GUARDED)
+
+    def _named(self, prefix: str) -> tuple[str, ...]:
+        """The files of the effects that begin so."""
+        effects = map(str, self.given["effects"])
+        return tuple(one.removeprefix(prefix) for one in effects if one.startswith(prefix))
 
     def grants(self) -> tuple[GrantFact, ...]:
         """The remembered answer that decided then, if one did."""
@@ -181,6 +184,7 @@ def again(
         look=recorded.look,
         which=recorded.which,
         changed_inputs=recorded.changed_inputs,
+        changed_guarded=recorded.changed_guarded,
         user=task.run.submitted_by,
     )
     return decide(

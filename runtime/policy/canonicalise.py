@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from dataclasses import replace
 from typing import Any
 
 from runtime.core import actions, patches
@@ -12,6 +13,7 @@ from runtime.core.patch_names import InvalidPatch
 from .argv import CommandReader
 from .context import Context
 from .decision import Decision
+from .guarding import guarded
 from .hosts import NetworkRequest
 from .hosts import read as read_network
 from .places import Lens, is_uri
@@ -28,6 +30,8 @@ _CAPABILITY = {
     "finish": "talk",
     "stop_job": "run",
 }
+_NAMED = 5
+"""Changed files that a reason names."""
 _SIMPLE_SCRIPT = re.compile(r"[^'\"\\$`<#]*")
 
 
@@ -42,8 +46,25 @@ def read(subject: actions.Action | NetworkRequest, context: Context, lens: Lens)
         return Reading((read_network(subject),), ".", canonical)
     body = subject.body()
     cwd = _relative(lens, body.pop("cwd", None) or ".")
-    parts = _parts(subject, context, lens, cwd)
+    parts = [_handing_over(part, context) for part in _parts(subject, context, lens, cwd)]
     return Reading(tuple(parts), cwd, _canonical(body, lens))
+
+
+def _handing_over(part: Part, context: Context) -> Part:
+    """What leaves the worktree is looked at where a command has changed guarded files."""
+    if not part.hands_over or not context.changed_guarded:
+        return part
+    named = [
+        f"{path} ({why})" if (why := guarded(path)) else path
+        for path in context.changed_guarded[:_NAMED]
+    ]
+    reason = f"a command has changed {_some(named, len(context.changed_guarded))}"
+    remark = Remark("defaults", Decision.ASK, "guarded_files_changed", reason)
+    return replace(part, remarks=(*part.remarks, remark), delivers=True)
+
+
+def _some(named: list[str], count: int) -> str:
+    return ", ".join(named) + (" and more" if count > len(named) else "")
 
 
 def _parts(action: actions.Action, context: Context, lens: Lens, cwd: str) -> list[Part]:
@@ -98,9 +119,8 @@ def _file_part(action: actions.Action, context: Context, lens: Lens) -> Part:
         found.remark(Decision.ASK, "git push", "git push sends the run's work to others")
     delivers = isinstance(action, actions.Finish) and bool(context.changed_inputs)
     if delivers:
-        some = ", ".join(context.changed_inputs[:5])
-        more = " and more" if len(context.changed_inputs) > 5 else ""
-        reason = f"what the verification runs has been changed: {some}{more}"
+        some = _some(list(context.changed_inputs[:_NAMED]), len(context.changed_inputs))
+        reason = f"what the verification runs has been changed: {some}"
         found.remark(Decision.ASK, "verification_inputs_changed", reason)
     reader = CommandReader(context, lens, kind)
     reader.judge_remotes(found)

@@ -69,7 +69,8 @@ class Context:
     `root`: where the worktree is seen. `write_paths`: patterns of what the task may change,
     () for everything inside. `allowed`: program names. `remotes`: name to address, as recorded
     with the workspace. `verification_inputs`: patterns of what the verification runs;
-    `changed_inputs`: files of these that a `finish` would deliver changed.
+    `changed_inputs`: files of these that a `finish` would deliver changed; `changed_guarded`:
+    guarded files that it, or a push, would hand over as a command has left them.
     `repository_runs`: settings of the repository's own git configuration that run programs,
     where git would obey them. `moment`: when, with its zone, for rules about time; None: nobody
     knows. `audit`: what the caller does with the verdict: journal it before
@@ -85,6 +86,7 @@ class Context:
     remotes: Mapping[str, str] = field(default_factory=dict)
     verification_inputs: tuple[str, ...] = ()
     changed_inputs: tuple[str, ...] = ()
+    changed_guarded: tuple[str, ...] = ()
     grants: tuple[GrantFact, ...] = ()
     approval: ApprovalFact | None = None
     tree: str = ""

@@ -16,7 +16,7 @@ from .patterns import covers
 from .places import Lens
 from .reading import CHANGES, COMMANDS, Verb
 from .stages import STAGES, Stage
-from .verdict import CHANGES_VERIFICATION, Risk, Source, StageResult, Verdict
+from .verdict import CHANGES_GUARDED, CHANGES_VERIFICATION, Risk, Source, StageResult, Verdict
 
 
 def gate(
@@ -153,6 +153,8 @@ def _effects(case: Case) -> tuple[str, ...]:
     effects: list[str] = []
     if isinstance(case.subject, Finish):
         effects += [f"{CHANGES_VERIFICATION}{path}" for path in case.context.changed_inputs]
+    if any(part.hands_over for part in case.parts):
+        effects += [f"{CHANGES_GUARDED}{path}" for path in case.context.changed_guarded]
     for part in case.reading.parts:
         if part.program and part.tool != "network":
             effects.append(f"runs {part.program}")

@@ -77,7 +77,7 @@ class Part:
 
     `capability` is what a role needs for it; `network` says that it talks to the outside,
     `hosts` which hosts it names, as far as that can be read. `delivers`: it hands over work
-    whose own proof was changed.
+    whose own proof was changed, or guarded files that nobody has seen.
     """
 
     tool: str
@@ -92,6 +92,11 @@ class Part:
     capability: str = "run"
     resolved: str | None = None
     hosts: tuple[str, ...] = ()
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether the run's work leaves its worktree by it."""
+        return self.tool == "finish" or self.capability == "push"
 
     @property
     def contained(self) -> bool:

@@ -30,7 +30,8 @@ STAGE_NAMES = (
     "audit",
 )
 CHANGES_VERIFICATION = "changes what the verification runs: "
-"""How the effect begins that names such a file."""
+CHANGES_GUARDED = "hands over a guarded file: "
+"""How the effects begin that name such a file."""
 _MAX_SHOWN = 400
 _MAX_LISTED = 24
 

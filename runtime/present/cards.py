@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,8 @@ from runtime.models import Approval
 from . import actions, badges, diffs, html, stages, text, units
 from .events.approval import scope
 
+FILES = 40
+"""Watched files that a notice names."""
 LONG = 26
 """Lines from which on the card says how long the action is."""
 
@@ -47,7 +49,8 @@ def view(approval: Approval, card: Mapping[str, Any], now: datetime) -> dict[str
         "stages": stages.spoken(_list(card.get("stages"))),
         "touches": touches(card),
         "brief": brief(card),
-        "inputs": [text.visible(str(path)) for path in _list(card.get("verification_inputs"))],
+        "inputs": named(_list(card.get("verification_inputs"))),
+        "guarded": named(_list(card.get("guarded_files"))),
         "requested": units.ago(approval.requested_at, now),
         "expires": units.ago(approval.expires_at, now),
         "submitted_by": text.visible(approval.submitted_by),
@@ -64,6 +67,12 @@ def _whole(kind: str, body: Mapping[str, Any], card: Mapping[str, Any]) -> SafeS
     if kind in {"replace_text", "write_file", "apply_patch"} and shown:
         return html.fold("The action as proposed", whole)
     return whole
+
+
+def named(paths: Sequence[Any], limit: int = FILES) -> list[SafeString]:
+    """Files as a notice names them, and how many more there are."""
+    more = [text.visible(f"and {len(paths) - limit} more")] if len(paths) > limit else []
+    return [*(text.visible(str(path)) for path in paths[:limit]), *more]
 
 
 def _list(value: Any) -> list[Any]:

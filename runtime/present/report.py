@@ -22,7 +22,7 @@ from runtime.runs.reading import space_of, trees
 from runtime.secrets import redactor
 from runtime.workspaces.space import RunSpace
 
-from . import actions, badges, diffs, html, tables, text, units
+from . import actions, badges, cards, diffs, html, tables, text, units
 from . import runs as present
 from .events.approval import scope
 
@@ -174,7 +174,8 @@ def view(report: Report, now: datetime) -> dict[str, Any]:
         "left_out": [
             text.visible(str(path)) for path in (report.facts["report"] or {}).get("left_out", ())
         ],
-        "inputs": [text.visible(path) for path in report.facts["verification_inputs_changed"]],
+        "inputs": cards.named(report.facts["verification_inputs_changed"]),
+        "guarded": cards.named(report.facts["guarded_files_changed"]),
         "verification": _verification(report),
         "approvals": [_approval(one, now) for one in report.approvals],
         "artifacts": tables.artifacts(report.artifacts),

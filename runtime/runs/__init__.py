@@ -2,7 +2,7 @@
 
 from .cancelling import cancel
 from .granting import grant_budget
-from .reading import diff, inputs_changed, report, status, summaries
+from .reading import diff, guarded_changed, inputs_changed, report, status, summaries
 from .registering import register_workspace
 from .retrying import retry
 from .submitting import Submission, Submitted, submit
@@ -13,6 +13,7 @@ __all__ = [
     "cancel",
     "diff",
     "grant_budget",
+    "guarded_changed",
     "inputs_changed",
     "register_workspace",
     "report",

@@ -10,7 +10,7 @@ from runtime import blobs
 from runtime.core import canonical
 from runtime.core.errors import NotFound
 from runtime.journal.draft import whole
-from runtime.journal.kinds import REGISTRY, VerificationInputsChanged
+from runtime.journal.kinds import REGISTRY, GuardedFilesChanged, VerificationInputsChanged
 from runtime.journal.rows import COLUMNS, EventRow, from_columns
 from runtime.models import Approval, Artifact, Event, Run, Task
 from runtime.secrets import redactor
@@ -66,10 +66,20 @@ def _documents(runs: list[Run]) -> list[dict[str, Any]]:
 
 def inputs_changed(run_id: str) -> list[str]:
     """Files that the verification runs, or that steer it, and that the run has changed."""
-    rows = Event.objects.filter(run=run_id, type=VerificationInputsChanged.type)
+    return _marked(run_id, VerificationInputsChanged)
+
+
+def guarded_changed(run_id: str) -> list[str]:
+    """Files that the gate asks about before an edit, and that a command of the run changed."""
+    return _marked(run_id, GuardedFilesChanged)
+
+
+def _marked(run_id: str, kind: type[VerificationInputsChanged | GuardedFilesChanged]) -> list[str]:
+    """The paths that all events of a kind name."""
+    rows = Event.objects.filter(run=run_id, type=kind.type)
     paths: set[str] = set()
     for row in map(from_columns, rows.values_list(*COLUMNS)):
-        paths.update(whole(row.payload, VerificationInputsChanged)["paths"])
+        paths.update(whole(row.payload, kind)["paths"])
     return sorted(paths)
 
 
@@ -133,6 +143,7 @@ def report(run_id: str) -> dict[str, Any]:
         "report": canonical.decode(blobs.get(delivery["report"])) if delivery else None,
         "verification": evidence,
         "verification_inputs_changed": inputs_changed(run.pk),
+        "guarded_files_changed": guarded_changed(run.pk),
         "decisions": [
             {
                 "approval": approval.pk,

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from runtime.policy import Decision
+from runtime.policy.guarding import guarded
+from runtime.policy.language import place_of, read
 from runtime.policy.testing import Link, World, decisions, shell, tool
 
 GUARDED = (
@@ -182,3 +184,50 @@ def test_reading_a_job_changes_nothing_and_stopping_one_does(kind: str, expected
         for mode in ("plan", "safe", "assisted")
     ]
     assert " ".join(map(str, found)) == expected
+
+
+HANDED_OVER = {
+    "finish": {"kind": "finish", "summary": "done"},
+    "push": {"kind": "git_push"},
+    "git push": tool("git", "push", "origin", "HEAD"),
+}
+
+
+@pytest.mark.parametrize("path", [*GUARDED, ".env", "keys/server.pem", ".m31a/policy.toml"])
+def test_what_is_asked_about_in_an_edit_is_looked_for_in_what_a_command_has_left(path: str) -> None:
+    assert guarded(path)
+
+
+@pytest.mark.parametrize("path", ORDINARY)
+def test_ordinary_files_are_not_looked_for(path: str) -> None:
+    assert guarded(path) == ""
+
+
+@pytest.mark.parametrize(
+    ("mode", "decision"),
+    [("safe", "ASK"), ("assisted", "ASK"), ("autonomous", "ASK"), ("unattended", "DENY")],
+)
+@pytest.mark.parametrize("way", HANDED_OVER)
+def test_what_a_command_has_left_is_handed_over_unasked_in_no_mode(
+    way: str, mode: str, decision: str
+) -> None:
+    paths = tuple(f"{name}/.vscode/tasks.json" for name in "abcdefg")
+    verdict = WORLD.decide(HANDED_OVER[way], mode=mode, changed_guarded=paths)
+    assert verdict.decision == decision
+    assert f"a command has changed {paths[0]} (an editor obeys it)" in verdict.reason
+    assert "and more" in verdict.reason
+    assert f"hands over a guarded file: {paths[-1]}" in verdict.effects
+
+
+def test_what_hands_nothing_over_is_not_asked_about_it() -> None:
+    for action in (tool("cp", "src/app.py", "src/b.py"), {"kind": "verify"}):
+        verdict = WORLD.decide(action, changed_guarded=(".envrc",))
+        assert verdict.decision is Decision.ALLOW
+        assert not any("guarded" in effect for effect in verdict.effects)
+
+
+def test_a_rule_may_decide_otherwise_about_what_a_command_has_left() -> None:
+    text = '[[rule]]\nid = "deliver"\ndecision = "ALLOW"\ntool = "finish"\n'
+    layer = read("organisation.toml", text, *place_of("organisation.toml")).layer
+    verdict = WORLD.decide(HANDED_OVER["finish"], layers=(layer,), changed_guarded=(".envrc",))
+    assert (verdict.decision, verdict.rule) == ("ALLOW", "deliver")

@@ -29,6 +29,7 @@ from .delivery_completed import DeliveryCompleted
 from .finish_refused import FinishRefused
 from .grant_created import GrantCreated
 from .grant_revoked import GrantRevoked
+from .guarded_files_changed import GuardedFilesChanged
 from .job_ended import JobEnded
 from .job_started import JobStarted
 from .link_made import LinkMade
@@ -91,6 +92,7 @@ __all__ = [
     "FinishRefused",
     "GrantCreated",
     "GrantRevoked",
+    "GuardedFilesChanged",
     "JobEnded",
     "JobStarted",
     "LinkMade",

@@ -66,11 +66,15 @@ def _verified(ok: bool) -> Renderer:
     return render
 
 
-def _inputs_changed(facts: Facts) -> View:
-    paths = [html.code(str(path), 120) for path in facts.items("paths")[:20]]
-    named = format_html_join(", ", "{}", ((path,) for path in paths))
-    title = format_html("<strong>What the verification runs has been changed</strong> {}", named)
-    return View(title, "warn", "ask", "loud")
+def _marked(said: str) -> Renderer:
+    """A mark of the run, with the files that it is about."""
+
+    def render(facts: Facts) -> View:
+        paths = [html.code(str(path), 120) for path in facts.items("paths")[:20]]
+        named = format_html_join(", ", "{}", ((path,) for path in paths))
+        return View(format_html("<strong>{}</strong> {}", said, named), "warn", "ask", "loud")
+
+    return render
 
 
 def _checkpoint(facts: Facts) -> View:
@@ -131,7 +135,8 @@ def _delivered(facts: Facts) -> View:
 RENDERERS: dict[str, Renderer] = {
     "verification.passed": _verified(ok=True),
     "verification.failed": _verified(ok=False),
-    "verification.inputs_changed": _inputs_changed,
+    "verification.inputs_changed": _marked("What the verification runs has been changed"),
+    "guarded_files.changed": _marked("A command has changed guarded files"),
     "checkpoint.created": _checkpoint,
     "worktree.restored": _restored,
     "finish.refused": _finish_refused,

@@ -20,6 +20,7 @@ PROOF = (
     "verification.passed",
     "verification.failed",
     "verification.inputs_changed",
+    "guarded_files.changed",
     "finish.refused",
     "delivery.completed",
     "action.outcome_unknown",

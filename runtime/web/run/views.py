@@ -15,6 +15,7 @@ from runtime.models import Approval, Run, Task
 from runtime.people import rights
 from runtime.present import events, policy, text
 from runtime.present import runs as present
+from runtime.present.cards import named
 from runtime.web.approvals import cards
 from runtime.web.pages import answers, person, show, visible_run
 
@@ -23,7 +24,7 @@ from . import tabs
 FIRST = 200
 """Events in the first HTML; older ones on demand."""
 INPUTS = 20
-"""Changed files of the verification that are named."""
+"""Changed files of the verification, and guarded ones, that are named."""
 
 
 @require_safe
@@ -87,7 +88,8 @@ def _header(request: HttpRequest, run: Run) -> dict[str, Any]:
     tasks = list(Task.objects.filter(run=run).order_by("id"))
     question = _open_question(run) if run.state not in present.ENDED else None
     head = present.header(run, tasks, question, timezone.now())
-    head["inputs"] = [text.visible(path) for path in runs.inputs_changed(run.pk)[:INPUTS]]
+    head["inputs"] = named(runs.inputs_changed(run.pk), INPUTS)
+    head["guarded"] = named(runs.guarded_changed(run.pk), INPUTS)
     head["policy"] = policy.version(policies.last_loaded(), timezone.now())
     return {"head": head, "may_grant": rights.has(person(request), "decide_approval")}
 

@@ -1,0 +1,94 @@
+"""Files that the gate asks about before an edit, changed by what it could not see through.
+
+An archive is unpacked, a directory copied, a script run: no argument names `.github/workflows`.
+So such files are looked for where every change is seen, in the trees of the checkpoints.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+from runtime.core.actions import GitPush, RunTool, parse
+from runtime.core.digests import sha256
+from runtime.core.errors import Refused
+from runtime.journal.kinds import CheckpointCreated
+from runtime.policy.guarding import guarded
+from runtime.workspaces import verbs
+from runtime.workspaces.edit import state as told
+from runtime.workspaces.paths import unwritten, written
+
+from .session import Session
+from .state import EDITS, Pending
+
+
+def unseen(session: Session, checkpoint: CheckpointCreated) -> set[str]:
+    """Guarded files of a checkpoint that are not what an edit said that it would make of them:
+    the gate was asked about each edit, and about nothing else that changed meanwhile."""
+    found = {path for path in checkpoint.files if guarded(unwritten(path))}
+    pending = session.state.pending
+    if found and pending is not None and pending.action == checkpoint.action:
+        found -= set(_as_edited(session, pending, checkpoint.tree, found))
+    return found
+
+
+def _as_edited(session: Session, pending: Pending, tree: str, of: set[str]) -> Iterator[str]:
+    """Those whose edit began at the last tree and ended in this one."""
+    if pending.kind not in EDITS:
+        return
+    for path, before, after in _edits(session, pending):
+        from_last = before == _state(session, session.state.tree, path)
+        if written(path) in of and from_last and after == _state(session, tree, path):
+            yield written(path)
+
+
+def _edits(session: Session, pending: Pending) -> Iterator[tuple[str, str, str]]:
+    """Each path of an edit with its state before and after."""
+    if pending.path is not None:
+        mode = _mode(session, session.state.tree, pending.path)
+        yield pending.path, told(pending.before, mode), told(pending.after, mode)
+    yield from ((path, _plain(before), _plain(after)) for path, before, after in pending.files)
+
+
+def _state(session: Session, tree: str, path: str) -> str:
+    """A file of a tree, in the words of the record."""
+    content = session.space.repository.objects.blob(tree, tuple(path.split("/")))
+    return "" if content is None else told(sha256(content), _mode(session, tree, path))
+
+
+def _mode(session: Session, tree: str, path: str) -> int:
+    """The permission bits of a file in a tree, as git knows them; of a new one those it gets."""
+    entry = session.space.repository.objects.entry(tree, tuple(path.split("/")))
+    return 0o755 if entry is not None and stat.S_IMODE(entry[0]) & 0o100 else 0o644
+
+
+def _plain(state: str) -> str:
+    """A state with the permission bits that git knows."""
+    mode, _, digest = state.partition(" ")
+    return told(digest, 0o755 if int(mode, 8) & 0o100 else 0o644) if digest else ""
+
+
+def handed_over(session: Session, body: dict[str, Any]) -> str:
+    """The tree that an action takes out of the worktree, by delivery or push, or ""."""
+    action = parse(body)
+    if isinstance(action, RunTool):
+        try:
+            verb = verbs.server_verb(action)
+        except Refused:
+            return ""
+        pushes = isinstance(verb, GitPush)
+    else:
+        pushes = isinstance(action, GitPush)
+    if pushes:
+        return session.space.repository.objects.tree_of(session.state.head)
+    return session.state.tree if body["kind"] == "finish" else ""
+
+
+def delivered(session: Session, tree: str) -> list[str]:
+    """Such files that a tree holds otherwise than where the run began."""
+    marked = session.state.guarded_changed
+    if not marked:
+        return []
+    changed = session.space.changed_files(session.state.base_tree, tree)
+    return [path for _, path in changed if path in marked]
