@@ -119,7 +119,7 @@ def _harder(session: Session) -> ContextCompacted:
     cut = prompts.cut(state, harder=True)
     if cut is not None:
         return ContextCompacted(**cut._asdict(), reason="context_length")
-    size = prompts.make(state).characters()
+    size = prompts.make(state).weight()
     return ContextCompacted(
         shortened=state.shortened,
         dropped=state.dropped,

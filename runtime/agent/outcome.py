@@ -42,9 +42,13 @@ def bounded(text: str, limit: int = MAX_OBSERVATION) -> tuple[str, int]:
     if len(text) <= limit:
         return text, 0
     half = limit // 2
-    missing = len(text) - 2 * half
-    mark = f"\n[… {missing} characters left out here …]\n"
-    return text[:half] + mark + text[-half:], missing
+    return joined(text[:half], text[-half:], len(text)), len(text) - 2 * half
+
+
+def joined(head: str, tail: str, whole: int) -> str:
+    """Both ends of a text of `whole` characters, with the visible mark between."""
+    missing = whole - len(head) - len(tail)
+    return f"{head}\n[… {missing} characters left out here …]\n{tail}"
 
 
 def trace_of(program: str, argument_count: int, result: Result) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from runtime import blobs
-from runtime.core import canonical
+from runtime.core import canonical, letters
 from runtime.providers import Facts, Message, Prompt, schema_for_prompt
 
 from .envelopes import sealed
-from .outcome import MAX_OBSERVATION, bounded
+from .outcome import MAX_OBSERVATION, joined
 from .state import Bulk, State, Turn
 
 KEPT = 4
@@ -26,7 +26,9 @@ KEPT = 4
 TARGET = 60
 """Per cent of the bound that are left after a jump."""
 LEAST = 200
-"""Characters of a part that are always told."""
+"""Letters of a part that are always told."""
+_MARKS = 120
+"""Letters of the mark and the envelope around a part."""
 _MAX_CACHED = 1000
 SYSTEM = """You are a software engineer who works through a runtime. The runtime decides; you \
 propose. Each answer is one short text for the person who watches, and exactly one action.
@@ -63,7 +65,7 @@ class Told(NamedTuple):
 
 class Cut(NamedTuple):
     """What is left out from here on: observations of the steps up to `shortened`, all of the
-    steps up to `dropped`; and the sizes before and after, in characters."""
+    steps up to `dropped`; and the sizes before and after, in letters."""
 
     shortened: int
     dropped: int
@@ -72,13 +74,13 @@ class Cut(NamedTuple):
 
 
 class PromptMaker:
-    """Builds prompts for one task and remembers the rendered turns. `limit`: characters."""
+    """Builds prompts for one task and remembers the rendered turns. `limit`: letters (see `core.letters`)."""
 
     def __init__(self, limit: int, allowed: Sequence[str] = (), instructions: str = "") -> None:
         self.limit = limit
         self._allowed = tuple(allowed)
         self._piece = max(LEAST, min(MAX_OBSERVATION + 500, limit // (3 * KEPT)))
-        said = bounded(instructions, max(LEAST, limit // 8))[0]
+        said = fitting(instructions, max(LEAST, limit // 8))
         self._instructions = sealed(said, "instructions", source="AGENTS.md") if said else ""
         self._cache: OrderedDict[int, Told] = OrderedDict()
         self._last: tuple[State, Prompt] | None = None
@@ -91,21 +93,35 @@ class PromptMaker:
         return self._last[1]
 
     def _make(self, state: State) -> Prompt:
-        facts = Facts(state.objective, self._allowed, tuple(map(" ".join, state.verification)))
+        told = [*self._turns(state)]
+        prompt = self._prompt(state, told)
+        size = prompt.weight()
+        if size <= self.limit or not told:
+            return prompt
+        # Even the steps that are always told are too much: each of their parts has less room.
+        left = self.limit - size + sum(self._size(state, one.turn) for one in told)
+        piece = max(LEAST, left // (3 * len(told)) - _MARKS)
+        return self._prompt(state, [self._render(one.turn, piece) for one in told])
+
+    def _prompt(self, state: State, steps: Sequence[Told]) -> Prompt:
+        verification = tuple(map(" ".join, state.verification))
+        facts = Facts(self._objective(state), self._allowed, verification)
         messages = [*self._head(state)]
         if left_out := self._left_out(state):
             mark = f"[{left_out} earlier steps are left out here.]"
             messages.append(Message("user", mark))
-        for told in self._turns(state):
+        for told in steps:
             messages += told.short if told.turn.step <= state.shortened else told.whole
         messages.append(Message("user", _standing(state)))
         return Prompt(_system(state), tuple(messages), facts)
 
     def _head(self, state: State) -> Iterator[Message]:
-        objective = bounded(state.objective, max(LEAST, self.limit // 4))[0]
-        yield Message("user", f"Objective:\n{objective}")
+        yield Message("user", f"Objective:\n{self._objective(state)}")
         if self._instructions:
             yield Message("user", self._instructions)
+
+    def _objective(self, state: State) -> str:
+        return fitting(state.objective, max(LEAST, self.limit // 4))
 
     def _left_out(self, state: State) -> int:
         return state.dropped_turns + sum(turn.step <= state.dropped for turn in state.turns)
@@ -113,8 +129,8 @@ class PromptMaker:
     def cut(self, state: State, *, harder: bool = False) -> Cut | None:
         """What must be left out so that the prompt is within its bound; None where it is.
         `harder`: although it is within."""
-        fixed = len(_system(state)) + len(_standing(state))
-        fixed += sum(len(message.text) for message in self._head(state))
+        fixed = letters.weight(_system(state)) + letters.weight(_standing(state))
+        fixed += _size([*self._head(state)])
         before = after = fixed + self._size_of_turns(state)
         if before <= self.limit and not harder:
             return None
@@ -163,16 +179,17 @@ class PromptMaker:
     def _told(self, turn: Turn) -> Told:
         key = id(turn)
         if key not in self._cache:
-            self._cache[key] = self._render(turn)  # holding the turn keeps its id its own
+            # Holding the turn keeps its id its own.
+            self._cache[key] = self._render(turn, self._piece)
             if len(self._cache) > _MAX_CACHED:
                 self._cache.popitem(last=False)
         return self._cache[key]
 
-    def _render(self, turn: Turn) -> Told:
-        said = _text(turn.said, self._piece)
-        wanted = "" if turn.wanted is None else _json(turn.wanted, self._piece)
+    def _render(self, turn: Turn, piece: int) -> Told:
+        said = _text(turn.said, piece)
+        wanted = "" if turn.wanted is None else _json(turn.wanted, piece)
         spoken = "\n".join(part for part in (said, wanted) if part) or "(no answer)"
-        seen = _text(turn.result, self._piece)
+        seen = _text(turn.result, piece)
         mark = f"[{len(seen)} characters are left out here; ask again if they are needed.]"
         little = seen if len(seen) <= len(mark) else mark
         first = Message("assistant", spoken)
@@ -182,7 +199,7 @@ class PromptMaker:
 
 
 def _size(messages: Sequence[Message]) -> int:
-    return sum(len(message.text) for message in messages)
+    return sum(letters.weight(message.text) for message in messages)
 
 
 def _system(state: State) -> str:
@@ -196,22 +213,29 @@ def envelope(content: str, *, step: int, source: str = "runtime") -> str:
     return sealed(content, "observation", step=step, source=source)
 
 
+def fitting(text: str, room: int) -> str:
+    """A text, or its head and tail with a visible mark between, as `room` letters hold."""
+    if letters.weight(text) <= room:
+        return text
+    return joined(*letters.ends(text, room), len(text))
+
+
 def _text(bulk: Bulk, limit: int) -> str:
     if isinstance(bulk, str):
-        return bounded(bulk, limit)[0]
-    return bounded(blobs.get(bulk["artifact"]).decode("utf-8", "replace"), limit)[0]
+        return fitting(bulk, limit)
+    return fitting(blobs.get(bulk["artifact"]).decode("utf-8", "replace"), limit)
 
 
 def _json(body: object, limit: int) -> str:
     if isinstance(body, dict) and body.keys() == {"artifact", "size"}:
         return _text(body, limit)
-    return bounded(canonical.text(body), limit)[0]
+    return fitting(canonical.text(body), limit)
 
 
 def _verification(state: State) -> str:
     if not state.verification:
         return "none is configured, so a change cannot be finished"
-    return bounded("; ".join(" ".join(command) for command in state.verification), 2000)[0]
+    return fitting("; ".join(" ".join(command) for command in state.verification), 2000)
 
 
 def _standing(state: State) -> str:
@@ -226,7 +250,7 @@ def _standing(state: State) -> str:
 def _jobs(state: State) -> str:
     """Background jobs that live, and those that ended since the last answer."""
     lines = [
-        f"\nBackground job {job.id} ({bounded(job.program, 80)[0]}): "
+        f"\nBackground job {job.id} ({fitting(job.program, 80)}): "
         + (f"ended ({job.reason}; {job.detail})" if job.reason else "running")
         for job in state.jobs
         if not job.reason or job.seen == state.answers

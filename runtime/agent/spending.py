@@ -27,8 +27,8 @@ from .state import Pending, State
 if TYPE_CHECKING:
     from .session import Session
 
-CHARACTERS_PER_TOKEN = 2
-"""So few letters make a token only in scripts and data that are rare in prompts: a bound."""
+LETTERS_PER_TOKEN = 2
+"""So few make a token only in data that is rare in prompts: a bound."""
 SCHEMA_TOKENS = 4000
 FREE_KINDS = frozenset(
     {"auth", "rate_limit", "unreachable", "overload", "bad_request", "context_length", "exhausted"}
@@ -112,7 +112,7 @@ def _of_call(session: Session, state: State) -> dict[str, int]:
 
 
 def _bound(prompt: Prompt) -> int:
-    return -(-prompt.characters() // CHARACTERS_PER_TOKEN) + SCHEMA_TOKENS
+    return -(-prompt.weight() // LETTERS_PER_TOKEN) + SCHEMA_TOKENS
 
 
 def _of_command(session: Session, pending: Pending) -> dict[str, int]:
@@ -154,7 +154,7 @@ def of_failure(session: Session, error: ProviderError, seconds: float) -> dict[s
     """What a failed call may have used: nothing where the model was not asked, else all that was
     reserved, for nobody was told."""
     used = {"model_calls": 1, "wall_ms": int(seconds * 1000)}
-    if session.scripted or (error.kind in FREE_KINDS and not error.partial):
+    if session.scripted or (error.kind in FREE_KINDS and not error.began):
         return used
     read = _bound(session.prompts.make(session.state))
     tokens = {"input_tokens": read, "output_tokens": int(settings.M31A.OUTPUT_TOKENS)}

@@ -12,7 +12,7 @@ from runtime.providers import agy_contract as contract
 from runtime.providers import agy_failures as failures
 from runtime.providers import agy_settings, answers, vendor_cage
 from runtime.providers.agy_stream import EventReader, TooMuch
-from runtime.providers.base import Answer, Prompt, Usage, estimate
+from runtime.providers.base import Answer, Message, Prompt, Usage, reported
 from runtime.sandbox import Result
 
 HELP_SECONDS = 5.0
@@ -97,7 +97,8 @@ class AgyProvider:
         found = reader.result
         if found is None or (found.input_tokens is None and found.output_tokens is None):
             return None
-        return Usage(found.input_tokens or 0, found.output_tokens or 0, estimated=False)
+        asked = Prompt("", (Message("user", prompt),))
+        return reported(asked, bounds.text, found.input_tokens, found.output_tokens)
 
     def _answer(self, envelope: contract.Envelope, prompt: Prompt, bounds: _Bounds) -> Answer:
         if envelope.status != "SUCCESS":
@@ -105,9 +106,8 @@ class AgyProvider:
         if envelope.output is None:
             raise failures.no_output(bounds.text)
         fault = contract.misfit(envelope.output)
-        usage = estimate(prompt, len(str(envelope.output)))
-        if envelope.input_tokens is not None or envelope.output_tokens is not None:
-            usage = Usage(envelope.input_tokens or 0, envelope.output_tokens or 0, estimated=False)
+        written = bounds.text + str(envelope.output)
+        usage = reported(prompt, written, envelope.input_tokens, envelope.output_tokens)
         return Answer(
             text=bounds.text,
             action=None if fault else envelope.output,
@@ -147,10 +147,15 @@ class _Bounds:
         self.cancel = cancel
         self.timeout = timeout
         self.max_bytes = max_bytes
-        self.text = ""
+        self._shown: list[str] = []
         self._on_text = on_text
         self._repair = answers.Repair()
         self._end = time.monotonic() + timeout
+
+    @property
+    def text(self) -> str:
+        """All that was handed on."""
+        return "".join(self._shown)
 
     @property
     def is_over(self) -> bool:
@@ -161,7 +166,7 @@ class _Bounds:
         """Hand on text, made valid."""
         text = self._repair.feed(text) if text else ""
         if text:
-            self.text += text
+            self._shown.append(text)
             self._on_text(text)
 
     def run(

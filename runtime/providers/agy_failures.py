@@ -27,7 +27,11 @@ class Bounds(Protocol):
     """What is asked of a call's bounds here."""
 
     max_bytes: int
-    text: str
+
+    @property
+    def text(self) -> str:
+        """All that was handed on."""
+        ...
 
     @property
     def is_over(self) -> bool:
@@ -63,8 +67,9 @@ def check_stream_end(result: Result, bounds: Bounds, envelope: Envelope | None) 
         raise _too_slow(what, bounds.text)
     if result.status != 0 or envelope is None or envelope.status != "SUCCESS":
         unclear: Kind = "cut" if envelope is None and result.status == 0 else "overload"
+        known = _classed(_said(result))
         raise ProviderError(
-            _classed(_said(result), unclear)[0],
+            known[0] if known else unclear,
             f"AGY stream failed with status {_status(result)}: {_said(result)}",
             partial=bounds.text,
         )
@@ -80,7 +85,11 @@ def no_json(fault: object, partial: str) -> ProviderError:
 def bad_status(status: str, partial: str) -> ProviderError:
     """The envelope itself says that it failed."""
     return ProviderError(
-        "overload", f"AGY status was {clean(status)}", retryable=False, partial=partial
+        "overload",
+        f"AGY status was {clean(status)}",
+        retryable=False,
+        partial=partial,
+        began=True,
     )
 
 
@@ -115,12 +124,14 @@ def _too_slow(what: str, partial: str) -> ProviderError:
 
 def _bad_exit(result: Result, partial: str) -> ProviderError:
     said = _said(result)
-    kind, waits = _classed(said, "overload")
+    known = _classed(said)
+    kind, waits = known or ("overload", False)
     return ProviderError(
         kind,
         f"AGY failed with status {_status(result)}: {said}",
         retryable=waits,
         partial=partial,
+        began=known is None,
         remedy=_SIGN_IN if kind == "auth" else "",
     )
 
@@ -135,9 +146,9 @@ def _status(result: Result) -> str:
     return "None" if result.status is None else f"Some({result.status})"
 
 
-def _classed(said: str, otherwise: Kind) -> tuple[Kind, bool]:
+def _classed(said: str) -> tuple[Kind, bool] | None:
     """The kind of failure that the program's words tell, and whether waiting helps."""
     for pattern, kind, waits in _SAYS:
         if pattern.search(said):
             return kind, waits
-    return otherwise, False
+    return None

@@ -95,8 +95,9 @@ def _home(env: Mapping[str, str]) -> str:
 
 
 def _is_shared(path: str, env: Mapping[str, str]) -> bool:
-    """Whether a folder is somebody's home, a part of the system, or the data folder."""
-    if path in ("/", os.path.realpath(os.path.expanduser("~"))) or path.count("/") < 2:
+    """Whether a folder is a part of the system, or holds a home or something of the data folder."""
+    own = os.path.realpath(os.path.expanduser("~"))
+    if path.count("/") < 2 or os.path.commonpath([path, own]) == path:
         return True
     data = _data_folder(env)
     if not data:

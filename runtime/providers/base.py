@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
+from runtime.core import letters
 from runtime.core.errors import M31AError
 
 Kind = Literal[
@@ -30,8 +31,8 @@ Kind = Literal[
 KINDS: frozenset[str] = frozenset(get_args(Kind))
 RETRYABLE: frozenset[Kind] = frozenset({"rate_limit", "timeout", "overload", "cut", "unreachable"})
 """Failures after which the same question may succeed later."""
-_CHARACTERS_PER_TOKEN = 3
-"""Fewer than of most texts: who is not told what was used rather counts too much."""
+MOST_TOKENS = 1_000_000_000
+"""More than any call can use: what a server says beyond is no number of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,15 @@ class Prompt:
     messages: tuple[Message, ...]
     facts: Facts | None = None
 
-    def characters(self) -> int:
-        """The size of all texts together, in characters."""
-        return len(self.system) + sum(len(message.text) for message in self.messages)
+    def weight(self) -> int:
+        """The size of all texts together, in letters (see `core.letters`)."""
+        texts = (self.system, *(message.text for message in self.messages))
+        return sum(map(letters.weight, texts))
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call; `estimated` where the provider did not say, and we counted letters."""
+    """Tokens of one call; `estimated` where the provider did not say all, and we counted letters."""
 
     input_tokens: int
     output_tokens: int
@@ -93,7 +95,8 @@ class ProviderError(M31AError):
 
     `kind` is one of `KINDS`, `retry_after` the seconds that the provider asked us to wait,
     `retryable` whether the same question may succeed later (never tried here), and `partial` the
-    text that had streamed before: it is no answer.
+    text that had streamed before: it is no answer. `began`: the model may have been at work, so
+    that the call may have to be paid for, though no text had come.
     """
 
     def __init__(
@@ -104,6 +107,7 @@ class ProviderError(M31AError):
         retry_after: int | None = None,
         retryable: bool | None = None,
         partial: str = "",
+        began: bool = False,
         remedy: str = "",
     ) -> None:
         super().__init__(message, remedy=remedy)
@@ -111,6 +115,7 @@ class ProviderError(M31AError):
         self.retry_after = retry_after
         self.retryable = kind in RETRYABLE if retryable is None else retryable
         self.partial = partial
+        self.began = began or bool(partial)
 
 
 class Provider(Protocol):
@@ -142,14 +147,22 @@ class Provider(Protocol):
         ...
 
 
-def tokens(characters: int) -> int:
-    """About how many tokens a text of that many characters is."""
-    return -(-characters // _CHARACTERS_PER_TOKEN)
+def estimate(prompt: Prompt, written: str) -> Usage:
+    """Usage for an answer whose provider reported none: rather too much than too little."""
+    read = -(-prompt.weight() // letters.PER_TOKEN)
+    return Usage(read, letters.tokens(written), estimated=True)
 
 
-def estimate(prompt: Prompt, output_characters: int) -> Usage:
-    """Usage for an answer whose provider reported none."""
-    return Usage(tokens(prompt.characters()), tokens(output_characters), estimated=True)
+def reported(prompt: Prompt, written: str, read: object, wrote: object) -> Usage:
+    """Usage as a server reports it, as far as that can be. What is no count of tokens, or none at
+    all, is estimated; a count beyond all bounds counts as the bound."""
+    guess = estimate(prompt, written)
+    counts = (_count(read, guess.input_tokens), _count(wrote, guess.output_tokens))
+    return Usage(*counts, estimated=counts != (read, wrote))
+
+
+def _count(said: object, guess: int) -> int:
+    return min(said, MOST_TOKENS) if type(said) is int and said > 0 else guess
 
 
 def cancelled(partial: str) -> ProviderError:

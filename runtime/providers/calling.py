@@ -16,9 +16,8 @@ from runtime.providers.base import (
     Answer,
     Prompt,
     ProviderError,
-    Usage,
     cancelled,
-    estimate,
+    reported,
     too_slow,
 )
 
@@ -88,8 +87,9 @@ class Heard:
     """Tool calls: name and arguments, mostly still JSON."""
     ending: Ending | None = None
     """Why the model stopped; None where the stream did not say: it was cut."""
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: object = None
+    output_tokens: object = None
+    """As the server says; None where it does not."""
     model: str = ""
 
 
@@ -152,11 +152,11 @@ def conclude(call: Call, heard: Heard) -> Answer:
     if heard.ending == "length":
         # Even what reads as whole may lack its end: nothing of it is used.
         action, error = None, "The answer reached the model's output limit; answer more briefly."
-    written = len(call.text) + len(held) + sum(len(str(arguments)) for _, arguments in heard.calls)
+    written = "".join([call.text, held, *(str(arguments) for _, arguments in heard.calls)])
     return Answer(
         text=call.text,
         action=action,
-        usage=_usage(call.prompt, heard, written),
+        usage=reported(call.prompt, written, heard.input_tokens, heard.output_tokens),
         model=_printable(heard.model)[:MAX_MODEL_NAME],
         error=error,
     )
@@ -164,9 +164,3 @@ def conclude(call: Call, heard: Heard) -> Answer:
 
 def _printable(text: str) -> str:
     return "".join(character for character in text if character.isprintable())
-
-
-def _usage(prompt: Prompt, heard: Heard, written: int) -> Usage:
-    if heard.input_tokens <= 0 and heard.output_tokens <= 0:
-        return estimate(prompt, written)
-    return Usage(max(heard.input_tokens, 0), max(heard.output_tokens, 0), estimated=False)

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
+from runtime.core import letters
 from runtime.providers.answers import TOOL
-from runtime.providers.base import tokens
 from runtime.providers.script import Line
 from runtime.providers.scripted import chunks
 
@@ -31,7 +31,10 @@ def events(body: dict[str, Any], line: Line) -> Iterator[dict[str, Any] | None]:
     else:
         yield chunk({"content": ("\n" if line.say else "") + action})
         yield chunk({}, "stop")
-    read, written = line.usage or (tokens(len(orjson.dumps(body))), tokens(len(action)))
+    read, written = line.usage or (
+        letters.tokens(orjson.dumps(body).decode()),
+        letters.tokens(action),
+    )
     total = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
     yield {**chunk({}), "choices": [], "usage": total}
 

@@ -46,6 +46,7 @@ def explain(
         retry_after=getattr(error, "retry_after", None),
         lasting=isinstance(error, library.ModelQuotaExceededError),
         partial=partial,
+        began=wire.began,
     )
 
 

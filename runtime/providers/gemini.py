@@ -125,6 +125,6 @@ def _ending(reason: str) -> Ending | None:
 def _count(usage: Mapping[str, Any], heard: Heard) -> None:
     """Every event repeats the sums; thoughts are paid for as output."""
     if "promptTokenCount" in usage:
-        heard.input_tokens = int(usage["promptTokenCount"])
-        written = usage.get("candidatesTokenCount", 0)
-        heard.output_tokens = int(written) + int(usage.get("thoughtsTokenCount", 0))
+        heard.input_tokens = usage["promptTokenCount"]
+        parts = [usage.get(name, 0) for name in ("candidatesTokenCount", "thoughtsTokenCount")]
+        heard.output_tokens = sum(parts) if all(type(one) is int for one in parts) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -18,6 +19,9 @@ from runtime.providers.answers import TOOL
 from runtime.providers.direct import Opened
 from runtime.providers.schema import DESCRIPTION, action_schema, union_schema
 from runtime.providers.vendors import Endpoint
+
+# They quote what a server sent, on the server's own standard error, for each odd value of it.
+warnings.filterwarnings("ignore", category=Warning, module=r"pydantic(_ai)?(\.|\Z)")
 
 
 class Connection:

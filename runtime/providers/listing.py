@@ -70,7 +70,7 @@ def _verdict(endpoint: Endpoint, status: int, body: object) -> str:
         return f"{endpoint.base_url} answers."
     if model in names or f"{model}:latest" in names:
         return f"{endpoint.base_url} answers and has {model}."
-    some = ", ".join(wording.clean(name, limit=60) for name in names[:SHOWN])
+    some = ", ".join(wording.clean(name, endpoint.key, 60) for name in names[:SHOWN])
     if vendor.scheme == "ollama":
         raise ProviderError(
             "bad_request",

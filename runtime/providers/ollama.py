@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
+from runtime.core import letters
 from runtime.providers import wording
 from runtime.providers.answers import TOOL
-from runtime.providers.base import Prompt, tokens
+from runtime.providers.base import Prompt
 from runtime.providers.calling import Ending, Heard
 from runtime.providers.plain import BadEvent, Fault, Framing, Request
 from runtime.providers.schema import DESCRIPTION, action_schema, union_schema
@@ -28,7 +29,7 @@ class Ollama:
         A prompt beyond the context would be cut at its beginning without a word: it is refused
         with `context_length` instead.
         """
-        if tokens(prompt.characters()) >= endpoint.context:
+        if prompt.weight() >= endpoint.context * letters.PER_TOKEN:
             error = wording.failure("context_length", endpoint.vendor)
             error.remedy = f"Raise {CONTEXT}, as far as the model and the memory go."
             raise error
@@ -38,6 +39,8 @@ class Ollama:
             "stream": True,
             "options": {"num_ctx": endpoint.context},
         }
+        if endpoint.longest:
+            body["options"]["num_predict"] = endpoint.longest
         if tools:
             function = {"name": TOOL, "description": DESCRIPTION, "parameters": action_schema()}
             body["tools"] = [{"type": "function", "function": function}]
@@ -57,8 +60,8 @@ class Ollama:
         heard.model = str(event.get("model", heard.model))
         if event.get("done"):
             heard.ending = _ENDINGS.get(str(event.get("done_reason", "stop")))
-            heard.input_tokens = int(event.get("prompt_eval_count", 0))
-            heard.output_tokens = int(event.get("eval_count", 0))
+            heard.input_tokens = event.get("prompt_eval_count")
+            heard.output_tokens = event.get("eval_count")
         text = message.get("content", "")
         if not isinstance(text, str):
             raise BadEvent

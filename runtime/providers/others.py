@@ -12,11 +12,15 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
 from runtime.core.errors import BadInput, M31AError
+from runtime.providers import wording
 from runtime.providers.base import (
+    KINDS,
+    MOST_TOKENS,
     Answer,
     Prompt,
     Provider,
     ProviderError,
+    Usage,
     cancelled,
     too_large,
 )
@@ -112,7 +116,7 @@ class Guarded:
             if fault is not None:
                 raise fault from None
             if isinstance(error, ProviderError):
-                raise
+                raise _within_bounds(error, "".join(shown)) from None
             raise ProviderError(
                 "malformed",
                 f"The provider {self.spec[:100]} failed: {type(error).__name__}.",
@@ -128,8 +132,8 @@ class Guarded:
             isinstance(answer, Answer)
             and answer.text == shown
             and (answer.action is None) != (answer.error is None)
-            and answer.usage.input_tokens >= 0
-            and answer.usage.output_tokens >= 0
+            and _is_usage(answer.usage)
+            and isinstance(answer.model, str)
             and len(answer.model) <= MAX_MODEL_NAME
         )
         if not sound or not isinstance(answer, Answer):
@@ -139,3 +143,24 @@ class Guarded:
                 partial=shown,
             )
         return answer
+
+
+def _is_usage(usage: object) -> bool:
+    """Whether these are counts of tokens."""
+    if not isinstance(usage, Usage):
+        return False
+    counts = (usage.input_tokens, usage.output_tokens)
+    return all(type(count) is int and 0 <= count <= MOST_TOKENS for count in counts)
+
+
+def _within_bounds(error: ProviderError, shown: str) -> ProviderError:
+    """A failure as it may be journaled, whatever its fields hold; `partial` is what was shown."""
+    return ProviderError(
+        error.kind if isinstance(error.kind, str) and error.kind in KINDS else "malformed",
+        wording.clean(str(error.message)) or "It gave no reason.",
+        retry_after=wording.seconds(error.retry_after),
+        retryable=bool(error.retryable),
+        partial=shown,
+        began=bool(error.began),
+        remedy=wording.clean(str(error.remedy)),
+    )

@@ -77,7 +77,10 @@ async def ask(dialect: Dialect, endpoint: Endpoint, call: Call, *, tools: bool) 
         if state.fault == "size":
             raise too_large(call.max_bytes, call.text) from None
         kind = wire.kind_of(error, state)
-        raise wording.failure(kind, endpoint.vendor, partial=call.text) from None
+        raise wording.failure(kind, endpoint.vendor, partial=call.text, began=state.began) from None
+    except ProviderError as error:
+        error.began = error.began or state.began
+        raise
 
 
 async def _stream(

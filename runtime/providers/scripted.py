@@ -72,7 +72,7 @@ class ScriptedProvider:
         return Answer(
             text=text,
             action=copy.deepcopy(line.action),
-            usage=_usage(line, prompt, performance.size),
+            usage=_usage(line, prompt),
             model="scripted",
         )
 
@@ -138,7 +138,7 @@ def chunks(text: str) -> Iterator[str]:
     return (text[start : start + size] for start in range(0, len(text), size))
 
 
-def _usage(line: script.Line, prompt: Prompt, output: int) -> Usage:
+def _usage(line: script.Line, prompt: Prompt) -> Usage:
     if line.usage is None:
-        return estimate(prompt, output)
+        return estimate(prompt, line.say + orjson.dumps(line.action).decode())
     return Usage(*line.usage, estimated=False)

@@ -16,6 +16,7 @@ from runtime import sandbox
 from runtime.core.commands import Exec
 from runtime.core.errors import BadInput, Unavailable
 from runtime.policy.authorised import by_runtime
+from runtime.providers.wording import clean
 from runtime.sandbox import Cage, CageSpec, Limits, Mount, Result
 
 _ROOT, _HOME, _QUESTION = "/m31a/empty", "/m31a/home", "/m31a/question"
@@ -38,14 +39,13 @@ class Tool:
     def version(self, timeout: float) -> str:
         """What it says of itself when it is started confined. Raises `M31AError`."""
         result = run(self, ["--version"], timeout=timeout, keep=4096, cancel=threading.Event())
-        said = " ".join(result.text().split())[:80]
         if not result.ok:
+            why = result.failure or clean(result.text("stderr"), limit=200) or "no word"
             raise Unavailable(
-                f"{self.program} does not start in the cage: "
-                f"{result.failure or result.text('stderr').strip()[:200] or 'no word'}.",
+                f"{self.program} does not start in the cage: {why}.",
                 remedy="Name the folders that it needs in M31A_AGY_FOLDERS.",
             )
-        return f"{self.program} {said}".strip()
+        return f"{self.program} {clean(result.text(), limit=80)}".strip()
 
 
 def run(

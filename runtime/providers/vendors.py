@@ -119,7 +119,7 @@ def read(vendor: Vendor, model: str, env: Mapping[str, str]) -> Endpoint:
         key,
         _mode(vendor, env),
         _context(env) if vendor.scheme == "ollama" else 0,
-        _longest(env) if not base_url or vendor.scheme in ("anthropic", "google") else 0,
+        _longest(vendor, env, own=bool(base_url)),
     )
 
 
@@ -167,14 +167,19 @@ def _mode(vendor: Vendor, env: Mapping[str, str]) -> Mode:
     return cast(Mode, mode)
 
 
+_MAY_REFUSE = frozenset({"openai", "openrouter"})
 CONTEXT = "M31A_OLLAMA_CONTEXT"
 _CONTEXTS = (16_384, 512, 4_000_000)
 """Tokens: the default, the least and the most."""
 
 
-def _longest(env: Mapping[str, str]) -> int:
-    """The same bound as is reserved of the run's budgets before a call."""
-    text = env.get(OUTPUT, "").strip() or str(OUTPUT_TOKENS)
+def _longest(vendor: Vendor, env: Mapping[str, str], *, own: bool) -> int:
+    """The same bound as is reserved of the run's budgets before a call. A server of one's `own` may
+    refuse a number that is more than its window, so it is told only what somebody has set."""
+    given = env.get(OUTPUT, "").strip()
+    if not given and (vendor.scheme == "ollama" or (own and vendor.scheme in _MAY_REFUSE)):
+        return 0
+    text = given or str(OUTPUT_TOKENS)
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
         raise BadInput(
             f"{OUTPUT} is not a number of tokens.",

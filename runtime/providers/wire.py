@@ -13,6 +13,8 @@ import httpx2
 from runtime.providers.base import Kind
 
 CONNECT_SECONDS = 10.0
+_TOO_LATE = frozenset({408, 504, 524})
+"""Statuses of a server in between, which did not wait for what may have been done."""
 
 
 @dataclass(slots=True)
@@ -24,6 +26,8 @@ class Wire:
     """Bytes of response body, as they came."""
     answered: bool = False
     """Whether the head of a response arrived."""
+    began: bool = False
+    """Whether the model may have been at work by what that head says."""
     fault: Literal["size", "malformed"] | None = None
     """Why we ended the connection, where we did."""
 
@@ -41,6 +45,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         request.headers["Accept-Encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
         self._wire.answered = True
+        self._wire.began = response.status_code == 200 or response.status_code in _TOO_LATE
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             self._wire.fault = "malformed"

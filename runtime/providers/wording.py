@@ -36,11 +36,13 @@ def failure(
     retry_after: object = None,
     lasting: bool = False,
     partial: str = "",
+    began: bool = False,
 ) -> ProviderError:
     """The typed failure of a call.
 
     `said` is the server's own text: shown on one line, bounded, and without `secret`.
-    `lasting` says that waiting will not help, though it does for others of this kind.
+    `lasting` says that waiting will not help, though it does for others of this kind; `began` that
+    the model may have been at work.
     """
     waits = kind in ("rate_limit", "overload")
     return ProviderError(
@@ -49,6 +51,7 @@ def failure(
         retry_after=seconds(retry_after) if waits else None,
         retryable=False if lasting else None,
         partial=partial,
+        began=began,
         remedy=_remedy(kind, vendor),
     )
 
@@ -68,9 +71,9 @@ def seconds(value: object) -> int | None:
     """A `Retry-After` (a number or a date) as whole seconds within bounds; None for neither."""
     if isinstance(value, str):
         value = _from_text(value)
-    if not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+    if not isinstance(value, int | float) or not 0 <= value < math.inf:
         return None
-    return min(math.ceil(value), MAX_RETRY_AFTER)
+    return math.ceil(min(value, MAX_RETRY_AFTER))
 
 
 def _from_text(text: str) -> float | None:

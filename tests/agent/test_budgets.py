@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from threading import Event
+
 import pytest
 from django.db.models.functions import Now
 
 from runtime import budgets, runs, tasks
+from runtime.agent import spending
+from runtime.agent.session import Session
 from runtime.core import amounts
 from runtime.core.errors import BadInput, Refused
 from runtime.models import Approval, Run, Task
 from runtime.runs import replay
 from tests.agent.scenes import answer, task, tool, write
 from tests.kit import FINISH, VERIFY, play, submit, workspace
+from tests.store.store_kit import at_once
 
 COST = {"input_tokens": 100_000, "output_tokens": 20_000}
 """A million micro-units by the default prices: 0.5 in, 0.5 out."""
@@ -159,6 +164,25 @@ def test_tasks_of_one_run_count_together_with_what_they_have_reserved(cast):
     told.work()
     assert told.last("task.failed")["reason"] == "budget_exhausted"
     assert "cost: 0.60 of 1.00" in told.last("task.failed")["detail"]
+
+
+@pytest.mark.parametrize("other", ["of the same run", "of another run"])
+def test_F51_tasks_that_reserve_at_the_same_moment_never_go_over_together(cast, other):
+    workspace(cast.alice)
+    wish = {"budgets": {"model_calls": 1}, "mode": "unattended"}
+    told = submit(cast.alice, [FINISH], **wish)
+    if other == "of the same run":
+        twin = task(told)
+        twin.pk, twin.key = "01m31atwin000000000000000a", "twin"
+        twin.save(force_insert=True)
+    else:
+        submit(cast.alice, [FINISH], **wish)
+    found = [tasks.claim(f"elsewhere/boot/{number}/1/abcd") for number in (1, 2)]
+    holds = [Session(one, stop=Event(), cancel=Event(), lost=Event()) for one in found if one]
+    assert len(holds) == 2
+    verdicts = at_once([lambda hold=hold: spending.secure(hold) for hold in holds])
+    allowed = [verdict for verdict in verdicts if verdict.over is None]
+    assert len(allowed) <= 1 if other == "of the same run" else len(allowed) == 2, verdicts
 
 
 def test_the_limits_of_workspace_and_submission_stand_in_the_journal(cast):

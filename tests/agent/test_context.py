@@ -60,7 +60,7 @@ def test_A17_the_oldest_observations_go_first_and_what_counts_stays(cast, asked,
         objective="Remember the purple door.",
     )
     assert told.state == "succeeded"
-    assert all(prompt.characters() <= 60_000 for prompt in asked)
+    assert all(prompt.weight() <= 60_000 for prompt in asked)
     last = whole(asked[-1])
     assert "Remember the purple door." in last and "nothing-there" in last.split("Last refusal")[1]
     assert "characters are left out here" in last
@@ -78,7 +78,7 @@ def test_A17_whole_steps_go_where_their_observations_are_gone(cast, asked, bound
     told = play(cast.alice, [*[tool("echo", f"{n} " + "a" * 900) for n in range(24)], FINISH])
     assert told.state == "succeeded"
     assert "earlier steps are left out here" in whole(asked[-1])
-    assert all(prompt.characters() <= 14_000 for prompt in asked)
+    assert all(prompt.weight() <= 14_000 for prompt in asked)
 
 
 def test_what_is_left_out_is_the_same_for_the_next_holder(cast, asked, bound):
@@ -102,7 +102,7 @@ def test_A22_an_action_of_a_megabyte_does_not_fill_the_prompt(cast, asked):
     workspace(cast.alice)
     content = "z" * 1_000_000
     play(cast.alice, [{"kind": "write_file", "path": "big.txt", "content": content}, tool("true")])
-    assert asked[-1].characters() < 60_000
+    assert asked[-1].weight() < 60_000
     assert "characters left out here" in whole(asked[-1])
 
 
@@ -160,6 +160,25 @@ def test_the_window_of_a_model_bounds_its_prompt(monkeypatch):
     monkeypatch.setattr(settings.M31A, "CONTEXT_TOKENS", 16_000)
     assert characters("anthropic:claude-sonnet-4-5") == (16_000 - 4000 - 2000) * 3
     assert characters("scripted:x", squeezed=True) == most // 2
+
+
+@pytest.mark.parametrize("sign", ["漢", "한", "я", "😀", "7"])
+def test_A17_a_script_of_few_letters_to_a_token_does_not_overrun_the_window(sign):
+    tokens = 32_000
+    maker = PromptMaker(characters("openai:nobody-knows-it"), instructions=sign * 60_000)
+    state = State(objective=sign * 50_000, max_steps=100)
+    for number in range(1, 30):
+        turn = Turn(
+            number, sign * 9000, {"kind": "write_file", "content": sign * 9000}, sign * 16_000
+        )
+        state = replace(state, turns=(*state.turns, turn), answers=number, last_failure=sign * 900)
+        if cut := maker.cut(state):
+            state = replace(state, shortened=cut.shortened, dropped=cut.dropped)
+        prompt = maker.make(state)
+        heavy = sum(len(one.encode()) for one in whole(prompt) if one == sign)
+        assert heavy + (len(whole(prompt)) - whole(prompt).count(sign)) / 3 < tokens * 3 / 4
+        assert sign * 100 in prompt.messages[-2].text, "the last step is told"
+    assert cut is None or cut.dropped > 0
 
 
 def test_A18_a_model_that_repeats_itself_is_warned_and_then_stopped(cast, asked):
@@ -266,4 +285,4 @@ def test_sizes_that_are_counted_on_are_those_of_the_whole(told):
             state = replace(state, shortened=shortened, dropped=dropped)
             assert maker.cut(state) == PromptMaker(20_000).cut(state)
             if cut is not None:
-                assert maker.make(state).characters() == cut.after
+                assert maker.make(state).weight() == cut.after

@@ -37,6 +37,14 @@ class Wordy:
             raise ZeroDivisionError("sk-of-mine")
         if self.what in ("auth", "rate_limit", "overload"):
             raise ProviderError(self.what, "It is as it is.")  # type: ignore[arg-type]
+        if self.what == "wild":
+            on_text("I begin ")
+            error = ProviderError("cut", "x\n\x1b[2J" + "y" * 9000, partial="never said")
+            error.kind, error.retry_after = ["auth"], -(10**400)  # type: ignore[assignment]
+            raise error
+        if self.what in ("half", "most"):
+            count = 2.5 if self.what == "half" else 10**30
+            return Answer("", {"kind": "verify"}, Usage(count, 1, False), "x")  # type: ignore[arg-type]
         words = {"silent": [], "answer": ["I begin "], "cut": ["I begin "], "lie": [],
                  "odd": [], "deaf": ["word "]}  # fmt: skip
         for word in words.get(self.what, ["word "] * 10_000):

@@ -181,6 +181,25 @@ def test_P12_status_error_is_a_failure_and_never_a_decision(
     failure = failure_of(agy(way), "error", timeout=20)
     assert failure.message == "AGY status was ERROR"
     assert not failure.retryable
+    assert failure.began, "the model may have been at work"
+
+
+@pytest.mark.parametrize(("said", "began"), [("nonsense", True), ("429", False)])
+def test_P11_what_a_failed_program_may_have_used_is_not_taken_for_nothing(
+    agy: Callable[..., Provider], said: str, began: bool
+) -> None:
+    assert failure_of(agy(), f"fail\n{said}", timeout=20).began is began
+
+
+@pytest.mark.parametrize("usage", [{"input_tokens": 70}, {"output_tokens": 7}, {}, None])
+def test_tokens_that_it_does_not_say_are_estimated(
+    agy: Callable[..., Provider], usage: dict[str, int] | None
+) -> None:
+    action = {"kind": "verify"}
+    whole = json.dumps({"status": "SUCCESS", "structured_output": action, "usage": usage})
+    found = ask(agy("argument"), prompt=for_task(f"output\n{whole}"), timeout=20).usage
+    assert found.estimated and found.input_tokens > 0 and found.output_tokens > 0
+    assert found.input_tokens == (usage or {}).get("input_tokens", found.input_tokens)
 
 
 @pytest.mark.parametrize("task", ["bad line", "blank line"])

@@ -50,6 +50,16 @@ def test_data_folder_is_no_home_of_a_program(agy: Callable[..., Provider], home:
         agy(M31A_DATA_DIR=str(home / "data"))
 
 
+def test_folder_that_holds_a_home_is_none_of_a_program(
+    agy: Callable[..., Provider], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "people" / "me").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "people" / "me"))
+    for name in ("M31A_AGY_HOME", "M31A_AGY_FOLDERS"):
+        with pytest.raises(BadInput):
+            agy(**{name: str(tmp_path / "people")})
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand over an account")
 def test_home_of_root_is_refused_with_the_remedy(agy: Callable[..., Provider], home: Path) -> None:
     model = agy()

@@ -89,6 +89,13 @@ def test_answer_that_is_no_list_is_no_success(serve: Serve, body: bytes) -> None
     assert not asked(Voice(), server.base).ready
 
 
+@every_vendor
+def test_key_that_a_server_lists_as_its_model_is_not_printed(voice: Voice, serve: Serve) -> None:
+    listed = {"data": [{"id": f"x {KEY}"}], "models": [{"name": f"\x1b[2J{KEY}"}], "error": KEY}
+    for code in (200, 404, 301):
+        asked(voice, serve(status(code, listed, f"Location: http://127.0.0.1:1/{KEY}")).base)
+
+
 def test_model_that_is_not_there_is_named(serve: Serve) -> None:
     found = asked(Ollama(), serve(status(200, MODELS)).base, "other")
     assert (found.ready, "ollama pull other" in found.remedy) == (False, True)

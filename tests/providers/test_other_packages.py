@@ -38,7 +38,7 @@ def test_package_that_cannot_be_used_is_named(
         installed(spec)
 
 
-@pytest.mark.parametrize("what", ["crash", "lie", "odd"])
+@pytest.mark.parametrize("what", ["crash", "lie", "odd", "half", "most"])
 def test_whatever_it_does_is_a_failure_of_the_provider(
     installed: Callable[..., Provider], what: str
 ) -> None:
@@ -46,6 +46,16 @@ def test_whatever_it_does_is_a_failure_of_the_provider(
         ask(installed(f"wordy:{what}"))
     assert failure.value.kind == "malformed"
     assert "sk-of-mine" not in str(failure.value)
+
+
+def test_failure_with_wild_fields_is_one_that_can_be_journaled(
+    installed: Callable[..., Provider],
+) -> None:
+    with pytest.raises(ProviderError) as failure:
+        ask(installed("wordy:wild"))
+    found = failure.value
+    assert (found.kind, found.retry_after, found.partial) == ("malformed", None, "I begin ")
+    assert len(str(found)) < 400 and str(found).isprintable()
 
 
 def test_what_the_caller_raised_comes_back_though_the_package_swallowed_it(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runtime.providers import ProviderError
+from runtime.providers import ProviderError, wording
 from tests.providers.raw_server import RawServer, ask
 from tests.providers.voices import VERIFY, VOICES, Voice, head, status
 
@@ -179,6 +179,13 @@ def test_P14_server_that_is_not_there_names_its_setting(voice: Voice) -> None:
 def test_P14_retry_after_that_is_none_is_none(voice: Voice, serve: Serve, header: str) -> None:
     server = serve(status(429, voice.error("slow"), f"Retry-After: {header}"))
     assert failure_of(voice, server.base).retry_after is None
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, -1, -(10**400), float("nan"), float("inf"), None, [3], b"3"]
+)
+def test_P14_wait_of_any_kind_is_bounded_or_none(value: object) -> None:
+    assert wording.seconds(value) in (None, 86_400)
 
 
 @every_vendor

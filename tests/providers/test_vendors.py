@@ -9,6 +9,7 @@ import pytest
 
 from runtime.core.errors import BadInput
 from runtime.providers import Message, Prompt, ProviderError, Usage, load
+from runtime.providers.base import MOST_TOKENS
 from tests.providers.raw_server import KEY, RawServer, ask
 from tests.providers.voices import VERIFY, VOICES, Google, Ollama, Voice, read_request, status
 
@@ -156,6 +157,26 @@ def test_missing_usage_is_estimated_and_marked(voice: Voice, serve: Serve) -> No
     assert usage.input_tokens > 0
 
 
+@pytest.mark.filterwarnings("ignore:::pydantic")  # as the provider does for itself
+@every_vendor
+@pytest.mark.parametrize(
+    "count", ["-5", "1e30", "1" + "0" * 30, "1.5", '"x"', "null", "[]", "true", "0"]
+)
+def test_usage_that_is_no_count_is_estimated_or_bounded(
+    voice: Voice, serve: Serve, count: str
+) -> None:
+    text = b"".join([voice.head, voice.start, voice.call(VERIFY), voice.end()])
+    for number in (b"812", b"34", b"30"):
+        text = text.replace(b": " + number, b": " + count.encode())
+    try:
+        usage = ask(voice.provider(serve(text).base)).usage
+    except ProviderError as error:
+        assert error.kind == "malformed"
+        return
+    for tokens in (usage.input_tokens, usage.output_tokens):
+        assert type(tokens) is int and 0 < tokens <= MOST_TOKENS
+
+
 @every_vendor
 def test_A16_calls_that_are_no_action_are_an_answer_with_an_error(
     voice: Voice, serve: Serve
@@ -214,7 +235,11 @@ def test_ollama_is_told_its_context_and_never_cuts_a_prompt_in_silence(serve: Se
     with pytest.raises(ProviderError, match="M31A_OLLAMA_CONTEXT") as failure:
         ask(model, prompt=Prompt("s", (Message("user", "x" * 40_000),)))
     assert failure.value.kind == "context_length"
+    with pytest.raises(ProviderError, match="M31A_OLLAMA_CONTEXT"):
+        ask(model, prompt=Prompt("s", (Message("user", "漢" * 3000),)))
     assert len(server.requests) == 1
+    ask(voice.provider(server.base, M31A_OUTPUT_TOKENS="700"))
+    assert read_request(server.requests[1]).body["options"]["num_predict"] == 700
 
 
 @pytest.mark.parametrize(
@@ -226,6 +251,12 @@ def test_ollama_is_told_its_context_and_never_cuts_a_prompt_in_silence(serve: Se
         ("openai:m", {"OPENAI_API_KEY": "k", "M31A_OUTPUT_TOKENS": "500"}, 500),
         ("openai:m", {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, 0),
         ("ollama:m", {"OLLAMA_BASE_URL": "http://127.0.0.1:1"}, 0),
+        (
+            "openai:m",
+            {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "M31A_OUTPUT_TOKENS": "700"},
+            700,
+        ),
+        ("openrouter:m/n", {"OPENROUTER_API_KEY": "k"}, 16_384),
     ],
 )
 def test_the_answer_is_bounded_as_it_is_reserved_where_the_server_takes_a_bound(
