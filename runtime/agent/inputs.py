@@ -17,18 +17,52 @@ from runtime.journal.kinds import (
     VerificationInputsChanged,
 )
 from runtime.policy.patterns import covers
-from runtime.workspaces.inputs import verification_inputs
+from runtime.workspaces.inputs import (
+    import_folders,
+    is_known,
+    module_of,
+    verification_inputs,
+)
+from runtime.workspaces.installed import installed
+from runtime.workspaces.paths import unwritten
 
 from . import guarded
 from .preparing import refuse_finish
 from .session import Session
-from .state import State
 
 
-def watched(state: State, paths: Sequence[str]) -> list[str]:
+def watched(session: Session, paths: Sequence[str]) -> list[str]:
     """Those of some files that the verification runs, or that steer it."""
-    patterns = verification_inputs(state.verification)
-    return [path for path in paths if any(covers(pattern, path) for pattern in patterns)]
+    patterns = verification_inputs(session.state.verification)
+    stand_ins = _stand_ins(session, paths)
+    return [
+        path
+        for path in paths
+        if path in stand_ins or any(covers(pattern, unwritten(path)) for pattern in patterns)
+    ]
+
+
+def _stand_ins(session: Session, paths: Sequence[str]) -> set[str]:
+    """Files that the verification would import in the place of a module that is installed, or of
+    Python's own: of that name, where the repository had none of its own."""
+    folders = import_folders(session.state.verification)
+    modules = {path: module_of(unwritten(path), folders) for path in paths}
+    found = {
+        path: name
+        for path, (folder, name) in modules.items()
+        if name and not _at_base(session, folder, name)
+    }
+    if not found:
+        return set()
+    spec = session.space.spec()
+    return {path for path, name in found.items() if is_known(name) or installed(spec, name)}
+
+
+def _at_base(session: Session, folder: str, name: str) -> bool:
+    """Whether the repository had a module of its own there."""
+    above = () if folder == "." else tuple(folder.split("/"))
+    objects, base = session.space.repository.objects, session.state.base_tree
+    return any(objects.entry(base, (*above, own)) for own in (name, f"{name}.py"))
 
 
 def marks(session: Session, events: Sequence[Payload]) -> list[Payload]:
@@ -38,7 +72,7 @@ def marks(session: Session, events: Sequence[Payload]) -> list[Payload]:
     made: list[Payload] = []
     for event in events:
         if isinstance(event, CheckpointCreated):
-            new = sorted(set(watched(state, event.files)) - inputs)
+            new = sorted(set(watched(session, event.files)) - inputs)
             inputs.update(new)
             if new:
                 made.append(VerificationInputsChanged(action=event.action, paths=new))
@@ -71,4 +105,4 @@ def delivered(session: Session) -> list[str]:
     if not state.inputs_changed:
         return []
     changed = session.space.changed_files(state.base_tree, state.tree)
-    return watched(state, [path for _, path in changed])
+    return watched(session, [path for _, path in changed])

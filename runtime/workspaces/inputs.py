@@ -58,6 +58,7 @@ _PYTHONS = re.compile(r"(python|pypy)[\d.]*")
 _ALONE = re.compile(r"-[A-Za-z]*[IP][A-Za-z]*")
 """Options by which Python imports nothing from where it works."""
 _RUNNER = ("_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py", "exceptiongroup")
+_MODULE = re.compile(r"([^/.]+)(?:/__init__)?(?:\.py|\.pyc|(?:\.[\w-]+)?\.so)")
 _IMPORTED = tuple(sorted({n for n in sys.stdlib_module_names if n[0] != "_"}.union(_RUNNER)))
 """Modules that a test, or what runs it, imports: a file of that name where Python looks first
 stands in for the real one."""
@@ -87,9 +88,45 @@ def _of(argv: Sequence[str]) -> Iterator[str]:
         before = word
 
 
+def import_folders(commands: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Folders of the worktree in which these commands look for Python's modules before they look
+    where modules are installed; "." is the root. Pytest puts the root before all others, too."""
+    found: dict[str, None] = {}
+    for argv in commands:
+        for words in [argv, *_inner(argv)]:
+            found.update(dict.fromkeys(_beside(words)))
+            if any(posixpath.basename(word) == "pytest" for word in words):
+                found["."] = None
+    return tuple(found)
+
+
+def module_of(path: str, folders: Iterable[str]) -> tuple[str, str]:
+    """The folder, and the name, of the module that a file is to Python where it looks into these
+    folders; two empty texts where it is none."""
+    for folder in folders:
+        below = path if folder == "." else path.removeprefix(f"{folder}/")
+        found = _MODULE.fullmatch(below)
+        if found and (folder == "." or below != path) and found[1].isidentifier():
+            return folder, found[1]
+    return "", ""
+
+
+def is_known(name: str) -> bool:
+    """Whether Python brings a module of that name along, or what runs the tests does."""
+    return name in _IMPORTED
+
+
 def _stand_ins(argv: Sequence[str]) -> Iterator[str]:
-    """What Python would import in the place of its own modules: beside the script that it runs,
-    or where it works if that is a module (`-m`)."""
+    """What Python would import in the place of its own modules."""
+    for folder in _beside(argv):
+        for name in _IMPORTED:
+            path = posixpath.normpath(posixpath.join(folder, name))
+            yield from (f"{path}.py", f"{path}/__init__.py")
+
+
+def _beside(argv: Sequence[str]) -> tuple[str, ...]:
+    """Where Python looks first: beside the script that it runs, or where it works if that is a
+    module (`-m`)."""
     words = list(argv)
     while words and not _PYTHONS.fullmatch(posixpath.basename(words[0])):
         words.pop(0)
@@ -101,12 +138,9 @@ def _stand_ins(argv: Sequence[str]) -> Iterator[str]:
         if options[-1].endswith(("m", "c")):
             break
     if len(words) < 2 or any(_ALONE.fullmatch(word) for word in options):
-        return
+        return ()
     script = "" if options and options[-1].endswith(("m", "c")) else words[1]
-    for folder in _path(posixpath.dirname(script)) or (".",):
-        for name in _IMPORTED:
-            path = posixpath.normpath(posixpath.join(folder, name))
-            yield from (f"{path}.py", f"{path}/__init__.py")
+    return tuple(_path(posixpath.dirname(script))) or (".",)
 
 
 def _inner(argv: Sequence[str]) -> list[list[str]]:

@@ -75,6 +75,48 @@ def test_A15_an_unattended_run_cannot_deliver_it(cast):
     assert "nobody answers questions" in seen(told)[-1] and "check.sh" in seen(told)[-1]
 
 
+def installed(*names):
+    """An environment that has these modules."""
+    root = repository({"check.py": "import helper_lib\n", "own_lib.py": "x = 1\n"})
+    packages = root / ".venv" / "lib" / "python3.11" / "site-packages"
+    for name in names:
+        (packages / name).mkdir(parents=True)
+        (packages / name / "__init__.py").write_text("")
+    (root / ".gitignore").write_text(".venv\n")
+    return root
+
+
+@pytest.mark.parametrize("path", ["helper_lib.py", "helper_lib/__init__.py", "subprocess.pyc"])
+def test_A15_a_new_module_in_the_place_of_an_installed_one_is_marked(cast, path):
+    root = installed("helper_lib", "own_lib")
+    workspace(cast.alice, root, verify=("python3 check.py",), env=(".venv",))
+    told = play(cast.alice, [write(path, ""), write("helper_lib.py", ""), VERIFY, FINISH])
+    assert told.of("verification.inputs_changed")[0]["paths"] == [path]
+    assert (told.pending.action_kind, told.pending.rule) == (
+        "finish",
+        "verification_inputs_changed",
+    )
+
+
+def test_new_modules_of_other_names_and_the_repositorys_own_are_not_marked(cast):
+    root = installed("own_lib")
+    workspace(cast.alice, root, verify=("python3 check.py",), env=(".venv",))
+    steps = [
+        write("own_lib.py", "x = 2\n"),
+        write("helper_lib.py", ""),
+        write("src/own_lib.py", ""),
+    ]
+    told = play(cast.alice, [*steps, VERIFY, FINISH])
+    assert (told.of("verification.inputs_changed"), told.state) == ([], "succeeded")
+
+
+def test_A15_a_name_that_is_no_text_is_watched_too(cast):
+    make = r"import os; os.makedirs('tests'); open(b'tests/\xff.py', 'w')"
+    workspace(cast.alice, repository({"make.py": make}), verify=("pytest -h",))
+    told = play(cast.alice, [{"kind": "run_tool", "program": "python3", "args": ["make.py"]}])
+    assert len(told.of("verification.inputs_changed")) == 1
+
+
 @pytest.mark.parametrize("address", ["", "?tab=evidence"])
 def test_A15_the_page_of_the_run_says_so(cast, address):
     workspace(cast.alice, verify=("sh check.sh",))

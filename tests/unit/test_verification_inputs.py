@@ -8,7 +8,7 @@ import pytest
 
 from runtime.policy.language import place_of, read
 from runtime.policy.testing import World
-from runtime.workspaces.inputs import verification_inputs
+from runtime.workspaces.inputs import import_folders, module_of, verification_inputs
 
 WORLD = World()
 
@@ -119,3 +119,28 @@ def test_A15_a_rule_may_decide_otherwise_about_changed_proof() -> None:
     layer = read("organisation.toml", text, *place_of("organisation.toml")).layer
     verdict = WORLD.decide(FINISH, layers=(layer,), changed_inputs=("tests/test_a.py",))
     assert (verdict.decision, verdict.rule) == ("ALLOW", "deliver")
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "module"),
+    [
+        ("python3 check.py", "requests.py", (".", "requests")),
+        ("python3 check.py", "numpy/__init__.py", (".", "numpy")),
+        ("python3 check.py", "json.pyc", (".", "json")),
+        ("python3 check.py", "yaml/__init__.cpython-311-x86_64-linux-gnu.so", (".", "yaml")),
+        ("python3 ci/check.py", "ci/requests.py", ("ci", "requests")),
+        ("python3 -m pytest", "requests.py", (".", "requests")),
+        ("pytest -q", "requests.py", (".", "requests")),
+        ("sh -c 'cd x; uv run pytest'", "requests.py", (".", "requests")),
+        ("python3 ci/check.py", "requests.py", ("", "")),
+        ("python3 check.py", "src/requests.py", ("", "")),
+        ("python3 check.py", "requests/api.py", ("", "")),
+        ("python3 check.py", "requests.txt", ("", "")),
+        ("python3 -I check.py", "requests.py", ("", "")),
+        ("make test", "requests.py", ("", "")),
+    ],
+)
+def test_A15_a_module_is_known_where_the_verification_would_import_it_first(
+    command: str, path: str, module: tuple[str, str]
+) -> None:
+    assert module_of(path, import_folders([split(command)])) == module
