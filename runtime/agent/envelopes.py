@@ -1,4 +1,9 @@
-"""Trust envelopes: text that nobody vouches for, between marks that it cannot write. Pure."""
+"""Trust envelopes: text that nobody vouches for, between marks that it cannot write. Pure.
+
+Not only the mark itself is kept out, but whatever a reader, or a model, might take for one: in
+letters that look alike, with signs in between that are not seen or mean nothing. An entity is no
+mark: it is how one is written here that is none.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +13,25 @@ from html import escape
 
 NAMES = ("observation", "instructions")
 MAX_SOURCE = 200
-# What a reader, or a model, may overlook between the signs of a tag: blanks, controls, marks without
-# width.
-_UNSEEN = (
-    r"\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    r"\u2028-\u202f\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+_ANGLES = "<\uff1c\ufe64\u2039\u3008\u27e8\u2329\u276c\u276e\u2770\u29fc\u02c2\u1438\ufe3f"
+_ANGLE = re.compile(f"[{_ANGLES}]")
+_LOOKS = str.maketrans(
+    {
+        **dict.fromkeys("оοօᴏσ๐০໐𐐬0", "o"),
+        **dict.fromkeys("ʙвьбβ6", "b"),
+        **dict.fromkeys("ѕꜱꮪ5", "s"),
+        **dict.fromkeys("еєεᴇ℮3", "e"),
+        **dict.fromkeys("гʀꮁᴦ", "r"),
+        **dict.fromkeys("ѵνᴠ", "v"),
+        **dict.fromkeys("аαɑᴀ4", "a"),
+        **dict.fromkeys("тτᴛ7", "t"),
+        **dict.fromkeys("іıιɪɩ1", "i"),
+        **dict.fromkeys("пոηɴΝ", "n"),
+        **dict.fromkeys("υսᴜцʋ", "u"),
+        **dict.fromkeys("сϲᴄ", "c"),
+    }
 )
-_SLASHES = r"/\\\u2044\u2215\u29f8\uff0f\ufe68\uff3c"
-_OPENS = r"<\uff1c\ufe64\u2039\u3008\u27e8\u2329\u276e\u02c2"
-_OPEN = re.compile(f"[{_OPENS}]")
-_GAP = re.compile(f"[{_UNSEEN}{_SLASHES}]*+")
-_LONGEST = max(map(len, NAMES))
+"""Signs of other scripts, and numbers, that look like the letters of the names."""
 
 
 def sealed(content: str, name: str, **attributes: object) -> str:
@@ -29,25 +42,32 @@ def sealed(content: str, name: str, **attributes: object) -> str:
 
 def harmless(content: str) -> str:
     """Text in which nothing can be taken for a mark of an envelope; all else is as it was."""
-    return _OPEN.sub(_replaced, content)
+    return _ANGLE.sub(_replaced, content)
 
 
 def _replaced(found: re.Match[str]) -> str:
-    return "&lt;" if _word(found.string, found.end()).startswith(NAMES) else found[0]
+    return "&lt;" if _names(found.string, found.end()) else found[0]
 
 
-def _word(text: str, at: int) -> str:
-    """The word that a careless reader sees from a place on: signs that mean the same are one, and
-    what cannot be seen is none."""
+def _names(text: str, at: int) -> bool:
+    """Whether a careless reader sees one of the names from a place on. Signs that look alike are
+    one, and what is neither a letter nor a number is none."""
     word = ""
-    while len(word) < _LONGEST:
-        gap = _GAP.match(text, at)
-        at = gap.end() if gap else at
-        if at >= len(text) or not any(name.startswith(word) for name in NAMES):
-            break
-        word += "".join(unicodedata.normalize("NFKC", text[at]).casefold().split())
-        at += 1
-    return word
+    for place in range(at, len(text)):
+        if text[place] in _ANGLES:
+            return False  # another mark may begin there, and is looked at by itself
+        word += _letters(text[place])
+        if word.startswith(NAMES):
+            return True
+        if not any(name.startswith(word) for name in NAMES):
+            return False
+    return False
+
+
+def _letters(sign: str) -> str:
+    """The letters that a sign stands for: marks above and below do not count."""
+    plain = unicodedata.normalize("NFKD", sign.translate(_LOOKS)).casefold().translate(_LOOKS)
+    return "".join(one for one in plain if one.isalnum())
 
 
 def attribute(value: object) -> str:
@@ -55,4 +75,4 @@ def attribute(value: object) -> str:
     text = str(value)
     shown = text if len(text) <= MAX_SOURCE else text[: MAX_SOURCE - 1] + "…"
     line = "".join(sign if sign.isprintable() else "\ufffd" for sign in shown)
-    return _OPEN.sub("&lt;", escape(line, quote=True))
+    return _ANGLE.sub("&lt;", escape(line, quote=True))
