@@ -1,7 +1,8 @@
 """When two texts, or two proposals, say the same: for noticing that somebody goes round in circles.
 
-Blanks, the order of fields, and what changes by itself from one time to the next (moments, spans,
-addresses, identifiers, numbers of lines and processes) make no difference. Pure.
+Blanks (also where there are none in the other, and those without width), the order of fields, and
+what changes by itself from one time to the next (moments, spans, addresses, identifiers, numbers of
+lines and processes) make no difference. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ LONG = 64 << 10
 """Characters of a text that are looked at for what makes no difference; of a longer one the rest
 counts as it is."""
 LENGTH = 16
-_BLANKS = re.compile(r"\s+")
+_BLANKS = re.compile(
+    r"[\s\u00ad\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2800\u3164\ufe0f\ufeff]+"
+)
 _CHANGING = re.compile(
     r"""
       \d{4}-\d\d-\d\d(?:[T\ ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?  # a moment
@@ -36,7 +39,7 @@ _CHANGING = re.compile(
 def of_text(text: str) -> str:
     """The same for observations that say the same."""
     looked, rest = text[:LONG], text[LONG:]
-    settled = _BLANKS.sub(" ", _CHANGING.sub("#", looked)).strip()
+    settled = _BLANKS.sub("", _CHANGING.sub("#", looked))
     return sha256(f"{settled}\0{rest}".encode("utf-8", "surrogatepass"))[:LENGTH]
 
 
@@ -47,7 +50,7 @@ def of_action(body: Mapping[str, Any]) -> str:
 
 def _settled(value: Any) -> Any:
     if isinstance(value, str):
-        return _BLANKS.sub(" ", value).strip()
+        return _BLANKS.sub("", value)
     if isinstance(value, Mapping):
         kept = {str(name): _settled(item) for name, item in value.items()}
         return {name: item for name, item in kept.items() if item not in ("", [], None)}

@@ -142,6 +142,8 @@ def test_F51_actions_that_differ_in_blanks_or_order_alone_are_alike():
     one = {"kind": "run_tool", "program": "ls", "args": ["-l", " a "]}
     other = {"args": ["-l", "a", "  "], "program": " ls", "kind": "run_tool", "cwd": ""}
     assert likeness.of_action(one) == likeness.of_action(other)
+    wide = {"kind": "run_tool", "program": "ls", "args": ["- l", "\u200ba\u00ad\ufeff"]}
+    assert likeness.of_action(one) == likeness.of_action(wide)
     assert likeness.of_action(one) != likeness.of_action({**one, "args": ["a", "-l"]})
 
 
@@ -150,3 +152,4 @@ def test_F51_actions_that_differ_in_blanks_or_order_alone_are_alike():
 def test_blanks_never_make_a_difference(text, blank):
     spread = blank.join(f" {text} ".split(" "))
     assert likeness.of_text(spread) == likeness.of_text(f" {text} ")
+    assert likeness.of_action({"a": blank.join(text)}) == likeness.of_action({"a": text})
