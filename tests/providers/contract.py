@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 import pytest
@@ -74,13 +75,12 @@ def soon(holds: Any, seconds: float = 2.0) -> bool:
     return True
 
 
-class ProviderContract:
+class ProviderContract(ABC):
     """Fourteen promises."""
 
-    @pytest.fixture
+    @abstractmethod
     def stage(self) -> Stage:
-        """The provider under test."""
-        raise NotImplementedError
+        """The provider under test: a fixture of the class that is made from this one."""
 
     def fails(self, model: Provider, **given: Any) -> ProviderError:
         """The failure of a call; whatever else happens is no contract."""
