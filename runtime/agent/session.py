@@ -151,7 +151,7 @@ class Session:
         if self._prompts is None or self._prompts[0] != key:
             endpoint = getattr(self.provider, "endpoint", None)
             asked = int(getattr(endpoint, "context", 0))
-            limit = window.characters(self.spec, asked, squeezed=self.state.squeezed)
+            limit = window.room(self.spec, asked, squeezed=self.state.squeezed)
             said = window.instructions(self.space, self.state.base)
             self._prompts = (key, PromptMaker(limit, self.workspace.allowed, said))
         return self._prompts[1]

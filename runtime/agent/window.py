@@ -19,7 +19,7 @@ INSTRUCTIONS = ("AGENTS.md",)
 MAX_INSTRUCTIONS = 64 << 10
 
 
-def characters(spec: str, asked: int = 0, *, squeezed: bool = False) -> int:
+def room(spec: str, asked: int = 0, *, squeezed: bool = False) -> int:
     """The bound of a prompt for a provider's specification, in letters (see `core.letters`).
 
     `asked`: the tokens of context that its server is asked for, 0 where that is not said.

@@ -8,11 +8,12 @@ from runtime import secrets
 
 
 def completed(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment with the stored keys that it does not have itself; the redactor knows them.
+    """The environment with the stored keys that it does not have itself, or that are empty there;
+    the redactor knows them.
 
     Raises `BadInput` for a file of keys that cannot be used.
     """
     stored = secrets.stored_keys(env)
     if stored:
         secrets.redactor().learn(stored)
-    return {**stored, **env}
+    return {**env, **{name: key for name, key in stored.items() if not env.get(name, "").strip()}}

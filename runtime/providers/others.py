@@ -135,6 +135,7 @@ class Guarded:
             and _is_usage(answer.usage)
             and isinstance(answer.model, str)
             and len(answer.model) <= MAX_MODEL_NAME
+            and answer.model.isprintable()
         )
         if not sound or not isinstance(answer, Answer):
             raise ProviderError(

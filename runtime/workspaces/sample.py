@@ -151,5 +151,4 @@ def sample_script() -> bytes:
     ]
     for step in steps:
         step["delay_ms"] = 600  # slow enough to be watched
-        step["usage"] = {"input_tokens": 900, "output_tokens": 60}
     return b"".join(json.dumps(step, ensure_ascii=False).encode() + b"\n" for step in steps)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from runtime import runs
 from runtime.agent.prompt import KEPT, PromptMaker
 from runtime.agent.state import State, Turn
-from runtime.agent.window import characters, instructions
+from runtime.agent.window import instructions, room
 from runtime.models import Task
 from runtime.providers.scripted import ScriptedProvider
 from runtime.runs import replay
@@ -153,19 +153,19 @@ def test_secrets_in_instructions_are_hidden_and_links_are_not_followed(cast, ask
 
 def test_the_window_of_a_model_bounds_its_prompt(monkeypatch):
     most = settings.M31A.CONTEXT_CHARACTERS
-    assert characters("anthropic:claude-sonnet-4-5") == most
-    assert characters("openai:nobody-knows-it") == (32_000 - 8000 - 2000) * 3
-    assert characters("ollama:some", 8192) == (8192 - 2048 - 2000) * 3
-    assert characters("scripted:x") == most
+    assert room("anthropic:claude-sonnet-4-5") == most
+    assert room("openai:nobody-knows-it") == (32_000 - 8000 - 2000) * 3
+    assert room("ollama:some", 8192) == (8192 - 2048 - 2000) * 3
+    assert room("scripted:x") == most
     monkeypatch.setattr(settings.M31A, "CONTEXT_TOKENS", 16_000)
-    assert characters("anthropic:claude-sonnet-4-5") == (16_000 - 4000 - 2000) * 3
-    assert characters("scripted:x", squeezed=True) == most // 2
+    assert room("anthropic:claude-sonnet-4-5") == (16_000 - 4000 - 2000) * 3
+    assert room("scripted:x", squeezed=True) == most // 2
 
 
 @pytest.mark.parametrize("sign", ["漢", "한", "я", "😀", "7"])
 def test_A17_a_script_of_few_letters_to_a_token_does_not_overrun_the_window(sign):
     tokens = 32_000
-    maker = PromptMaker(characters("openai:nobody-knows-it"), instructions=sign * 60_000)
+    maker = PromptMaker(room("openai:nobody-knows-it"), instructions=sign * 60_000)
     state = State(objective=sign * 50_000, max_steps=100)
     for number in range(1, 30):
         turn = Turn(

@@ -133,6 +133,8 @@ def test_keys_come_from_a_file_of_ones_own(serve: Serve, tmp_path: Path) -> None
     (found,) = check({**env, "M31A_KEYS_FILE": str(file)})
     assert found.ready
     assert KEY.encode() in server.requests[0]
+    (found,) = check({**env, "M31A_KEYS_FILE": str(file), "OPENAI_API_KEY": " "})
+    assert KEY.encode() in server.requests[1], "a variable that is empty is no key"
     file.chmod(0o640)
     (found,) = check({**env, "M31A_KEYS_FILE": str(file)})
     assert (found.ready, "chmod 600" in found.remedy) == (False, True)

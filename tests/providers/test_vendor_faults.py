@@ -212,3 +212,28 @@ def test_P14_events_in_pieces_are_put_together(voice: Voice, serve: Serve) -> No
     found = ask(voice.provider(serve(reply=reply).base))
     assert found.text == "Grün ist es."
     assert found.action == {"kind": "read_file", "path": "ä.py"}
+
+
+FLOODS = {
+    "headers": (b"HTTP/1.1 200 OK\r\n", b"X-A: " + b"y" * 1000 + b"\r\n"),
+    "one header": (b"HTTP/1.1 200 OK\r\nX-A: ", b"y" * 1000),
+    "informational": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 50),
+    "comments": (head(), b": ping\n\n" * 100),
+    "nothing": (head(), b"\0" * 1000),
+}
+
+
+@pytest.mark.parametrize("voice", [VOICES[0], VOICES[2]], ids=lambda voice: voice.scheme)
+@pytest.mark.parametrize("name", FLOODS)
+def test_P14_flood_of_any_kind_is_bounded_and_typed(voice: Voice, serve: Serve, name: str) -> None:
+    first, again = FLOODS[name]
+
+    def reply(connection: socket.socket) -> None:
+        connection.sendall(first)
+        while True:
+            connection.sendall(again)
+
+    started = time.monotonic()
+    failure = failure_of(voice, serve(reply=reply).base, timeout=1, max_bytes=1 << 20)
+    assert failure.kind in ("cut", "timeout", "size", "malformed")
+    assert time.monotonic() - started < 3
