@@ -1,6 +1,7 @@
 """Whether providers that are configured answer, found out by a call that costs nothing.
 
-Never prints a key: what a server says is shown without it.
+Never prints a key: what a server or a program says is shown without it, and without whatever else
+looks like a secret.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from runtime.core.errors import M31AError
 from runtime.providers import registry, vendors
 from runtime.providers.registry import Status
+from runtime.secrets import redactor
 
 SECONDS = 5.0
 PROGRAM_SECONDS = 10.0
@@ -30,7 +33,9 @@ def check(env: Mapping[str, str]) -> list[Status]:
     if not specs:
         return registry.describe(settings)
     with ThreadPoolExecutor(len(specs)) as pool:
-        return list(pool.map(lambda spec: _one(spec, settings), specs))
+        found = list(pool.map(lambda spec: _one(spec, settings), specs))
+    hide = redactor().text
+    return [replace(one, detail=hide(one.detail), remedy=hide(one.remedy)) for one in found]
 
 
 def _specs(settings: Mapping[str, str]) -> list[str]:

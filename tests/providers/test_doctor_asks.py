@@ -119,9 +119,11 @@ def test_program_of_a_vendor_is_started(agy: Callable[..., Any]) -> None:
     (found,) = check(env)
     assert found.ready
     assert "1.2.0" in found.detail
-    Path(model.where).write_text("#!/bin/sh\necho broken >&2; exit 3\n")
+    token = "ghp_" + "a1B2" * 9
+    Path(model.where).write_text(f"#!/bin/sh\nprintf 'broken \\033[2J {token}' >&2; exit 3\n")
     (found,) = check(env)
     assert (found.ready, "broken" in found.detail) == (False, True)
+    assert token not in repr(found) and found.detail.isprintable()
 
 
 def test_keys_come_from_a_file_of_ones_own(serve: Serve, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import resource
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -237,3 +239,14 @@ def test_P14_flood_of_any_kind_is_bounded_and_typed(voice: Voice, serve: Serve, 
     failure = failure_of(voice, serve(reply=reply).base, timeout=1, max_bytes=1 << 20)
     assert failure.kind in ("cut", "timeout", "size", "malformed")
     assert time.monotonic() - started < 3
+
+
+def test_odd_values_of_a_server_are_not_quoted_on_standard_error(serve: Serve) -> None:
+    text = VOICES[0].whole().replace(b"812", b'"odd"').replace(b"34", b"-1.5")
+    program = (
+        "from tests.providers.raw_server import ask\n"
+        "from tests.providers.voices import Voice\n"
+        f"print(ask(Voice().provider({serve(text).base!r}), timeout=30).usage)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=50)
+    assert (done.stderr, b"estimated=True" in done.stdout) == (b"", True)
