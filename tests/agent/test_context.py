@@ -206,6 +206,16 @@ def test_F51_changing_blanks_do_not_hide_a_circle(cast):
     assert told.reason == "loop_detected", told.pending.card if told.state == "waiting" else ""
 
 
+def test_F51_blanks_where_there_were_none_do_not_hide_a_circle_of_two(cast):
+    workspace(cast.alice)
+    steps = []
+    for number in range(20):
+        steps += [tool("python3", "-c", f"print({' ' * number}1)"), tool("cat", "notes.txt")]
+    told = play(cast.alice, [*steps, FINISH])
+    assert (told.state, told.reason) == ("failed", "loop_detected")
+    assert len(told.of("loop.warned")) == 1
+
+
 def test_F51_changing_blanks_in_an_edit_do_not_hide_it_either(cast):
     workspace(cast.alice)
     steps = [
