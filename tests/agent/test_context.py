@@ -210,7 +210,8 @@ def test_F51_blanks_where_there_were_none_do_not_hide_a_circle_of_two(cast):
     workspace(cast.alice)
     steps = []
     for number in range(20):
-        steps += [tool("python3", "-c", f"print({' ' * number}1)"), tool("cat", "notes.txt")]
+        a, b, c, d, e = (" " * (number >> bit & 1) for bit in range(5))
+        steps += [tool("python3", "-c", f"x{a}={b}1;{c}print{d}({e}x)"), tool("cat", "notes.txt")]
     told = play(cast.alice, [*steps, FINISH])
     assert (told.state, told.reason) == ("failed", "loop_detected")
     assert len(told.of("loop.warned")) == 1
