@@ -42,6 +42,7 @@ if not __package__:
 
 from runtime.sandbox import guardian, privileges
 from runtime.sandbox.enclosed import Enclosed
+from runtime.sandbox.session import Sessions
 from runtime.sandbox.supervised import WATCH_EVERY, Supervised
 from runtime.sandbox.wire import BROKEN, CANCELLED, REPLY
 
@@ -72,6 +73,7 @@ class Broker:
         self.room = bytearray(REQUEST_BYTES)  # made once: so much memory anew takes its time
         self.null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
         self.runs: list[Supervised] = []
+        self.sessions = Sessions(self)
         self.held: dict[int, Callable[[], object]] = {}
         self.poll = select.epoll()
         self.watch(sock.fileno(), self.on_request)
@@ -94,6 +96,7 @@ class Broker:
         self.forget(self.server_fd)
         for run in self.runs:
             run.end(CANCELLED, at_once=True)
+        self.sessions.end()
 
     def on_request(self) -> None:
         """One command. Its first two descriptors are ours to close, all of them if it is broken."""
@@ -110,7 +113,7 @@ class Broker:
         except (OSError, ValueError) as error:
             text = f"it was not started: {error}"
             with contextlib.suppress(OSError):  # the caller may be gone; others have their commands
-                os.write(fds[2], REPLY.pack(-1, BROKEN, 0, 0) + text.encode()[:1000])
+                os.write(fds[2], REPLY.pack(-1, BROKEN, 0, 0, False) + text.encode()[:1000])
         finally:
             for fd in fds:
                 os.close(fd)
@@ -118,23 +121,25 @@ class Broker:
     def make(self, request: dict[str, Any], fds: list[int]) -> Supervised:
         """A command under this cage's backend."""
         if self.rules is None:
-            return Enclosed(self, request, fds)
+            return self.sessions.take(request, fds) or Enclosed(self, request, fds)
         return self.rules.command(self, request, fds)
 
     def serve(self) -> None:
         """Until the server is gone and every command has ended."""
-        while not (self.closing and not self.runs):
-            now = time.monotonic()
-            wakes = [min(run.deadline, max(run.kill_at, now + 0.01)) for run in self.runs]
+        while not (self.closing and not self.runs and not self.sessions.kept):
+            now, busy = time.monotonic(), [*self.runs, *self.sessions.ending()]
+            wakes = [min(run.deadline, max(run.kill_at, now + 0.01)) for run in busy]
             wait = max(0.0, min(WATCH_EVERY, *[wake - now for wake in wakes])) if wakes else None
             for fd, call in [(fd, self.held.get(fd)) for fd, _ in self.poll.poll(wait)]:
                 if call is not None and self.held.get(fd) == call:  # no earlier one closed it
                     call()
             now = time.monotonic()
-            for run in list(self.runs):
+            for run in [*self.runs, *self.sessions.ending()]:
                 run.tick(now)
                 if run in self.runs:
                     run.look(now)
+            if self.sessions.wanted and not self.runs and not self.closing:
+                self.sessions.prepare()
 
 
 def enter(sock: socket.socket) -> None:

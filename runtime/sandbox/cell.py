@@ -247,12 +247,17 @@ class Cell:
             duration_ms=round(done.seconds * 1000),
             cpu_ms=verdict.cpu_ms,
             peak_memory=verdict.peak_memory,
-            attestation=self._facts | gate.facts,
+            attestation=self._facts | gate.facts | _session(verdict),
             failure=failure,
             stdout_head=len(done.stdout.head),
             stderr_head=len(done.stderr.head) if stderr else 0,
             contacts=gate.contacts,
         )
+
+
+def _session(verdict: command.Verdict) -> dict[str, str | int | bool]:
+    """Whose the namespaces were, where that is not the usual."""
+    return {"session": "kept, as new"} if verdict.shared else {}
 
 
 def _subject(authorised: Authorised[Command]) -> Command:

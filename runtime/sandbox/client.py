@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from runtime.core.errors import Unavailable
+from runtime.core.errors import BadInput, Unavailable
 from runtime.sandbox import layout, processes
 from runtime.sandbox.prepared import Prepared
 from runtime.sandbox.spec import Limits
@@ -68,6 +68,7 @@ class Broker:
             "processes": limits.processes,
             "open_files": limits.open_files,
             "limits": _rlimits(limits),
+            "sessions": keeps_sessions(),
         }
         self._sock, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._complaint = os.memfd_create("broker", os.MFD_CLOEXEC)
@@ -177,6 +178,18 @@ class Broker:
             if self._complaint >= 0:
                 os.close(self._complaint)
                 self._complaint = -1
+
+
+def keeps_sessions() -> bool:
+    """Whether namespaces may stay for the next command (M31A_SANDBOX_SESSIONS). Raises BadInput."""
+    value = os.environ.get("M31A_SANDBOX_SESSIONS", "on")
+    if value not in ("on", "off"):
+        raise BadInput(
+            f"M31A_SANDBOX_SESSIONS is {value!r}.",
+            remedy="Set it to on or off, or unset it.",
+            field="M31A_SANDBOX_SESSIONS",
+        )
+    return value == "on"
 
 
 def end_leftovers(label: str) -> int:

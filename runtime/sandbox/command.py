@@ -45,6 +45,7 @@ class Verdict:
     cpu_ms: int
     peak_memory: int
     text: str
+    shared: bool = False  # it ran where others had run before
 
 
 GONE = Verdict(None, wire.BROKEN, 0, 0, "the cage's broker is gone; a new cage is needed")
@@ -238,6 +239,6 @@ def _give_up(link: Broker) -> Verdict:
 def _verdict(data: bytes) -> Verdict:
     if len(data) < wire.REPLY.size:
         return GONE
-    code, reason, cpu, peak = wire.REPLY.unpack_from(data)
+    code, reason, cpu, peak, shared = wire.REPLY.unpack_from(data)
     text = data[wire.REPLY.size :].decode("utf-8", "replace")
-    return Verdict(None if code < 0 else code, reason, cpu // 1000, peak, text)
+    return Verdict(None if code < 0 else code, reason, cpu // 1000, peak, text, shared)

@@ -43,7 +43,7 @@ class Enclosed(Supervised):
     def __init__(self, broker: Broker, request: dict[str, Any], fds: list[int]) -> None:
         stdout, stderr, *kept = fds
         super().__init__(broker, request, kept)
-        self.listens = request["listens"]
+        self.profile, self.listens = request["profile"], request["listens"]
         self.first = self.first_fd = -1  # the first process of the namespace, as it is called here
         self.buffer = b""
         self.status, status = os.pipe2(os.O_CLOEXEC)
@@ -95,7 +95,7 @@ class Enclosed(Supervised):
         return True
 
     def start(self, pid: int) -> None:
-        """The namespace is there and waits at the gate: take hold of it, limit it, let it go."""
+        """The namespace is there and waits at the gate, or will soon: take hold of it."""
         try:
             self.first_fd = os.pidfd_open(pid)
         except ProcessLookupError:
@@ -106,18 +106,22 @@ class Enclosed(Supervised):
             self.kill()
             return
         try:
-            for which, value in self.broker.limits:
-                resource.prlimit(pid, which, (value, value))
-            if self.join >= 0:
-                os.write(self.join, b"%d" % pid)
-            if self.listens:
-                netns.listen(pid, self.control)
-            os.write(self.gate, b"x")
+            self.admit()
         except ProcessLookupError:
             return
         except OSError as error:  # a bound or a way that cannot be made stops the command
             self.text = f"it cannot be set up: {error.strerror}"
             self.end(BROKEN, at_once=True)
+
+    def admit(self) -> None:
+        """Limit it and let it go. Raises OSError where that cannot be."""
+        for which, value in self.broker.limits:
+            resource.prlimit(self.first, which, (value, value))
+        if self.join >= 0:
+            os.write(self.join, b"%d" % self.first)
+        if self.listens:
+            netns.listen(self.first, self.control)
+        os.write(self.gate, b"x")
 
     def on_first(self) -> None:
         """Fires only when every process of the namespace is gone."""
@@ -146,6 +150,11 @@ class Enclosed(Supervised):
             except ChildProcessError:
                 pass  # the monitor did: its own account holds it
         self.answer(self.status, self.monitor_fd, self.first_fd)
+
+    def answer(self, *fds: int) -> None:
+        """As ever; and namespaces may be wanted for the next ones."""
+        super().answer(*fds)
+        self.broker.sessions.used(self.profile)
 
     def account(self, usage: resource.struct_rusage) -> None:
         """Take over what the kernel counted."""

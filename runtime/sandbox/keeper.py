@@ -9,7 +9,6 @@ the broker's process: standard library only.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import select
@@ -26,18 +25,8 @@ if TYPE_CHECKING:
 
 STARTED = struct.Struct("=i")  # the command's process id
 ENDED = struct.Struct("=iqq")  # exit status or -1, microseconds of CPU, bytes at peak; then a text
-_SET_FILTER, _FILTER_MODE, _DEATH_SIGNAL = 22, 2, 1
+_DEATH_SIGNAL = 1
 _REFUSED = 126
-
-
-class Filter(ctypes.Structure):
-    """`struct sock_fprog`. Whoever makes one keeps `text` alive."""
-
-    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
-
-    def __init__(self, text: bytes) -> None:
-        self.text = ctypes.create_string_buffer(text, len(text))
-        super().__init__(len(text) // 8, ctypes.addressof(self.text))
 
 
 @dataclass(frozen=True)
@@ -55,7 +44,7 @@ class Order:
     status: int
     leash: int
     rules: int  # -1: no Landlock
-    filter: Filter | None
+    filter: privileges.Filter | None
     join: int  # the way into its control group, -1: it has none
 
 
@@ -71,8 +60,7 @@ def keep(order: Order) -> NoReturn:
 
 
 def _live(order: Order) -> tuple[int, bytes]:
-    privileges.must("subreaper", privileges.libc.prctl(
-        privileges.CHILD_SUBREAPER, ctypes.c_ulong(1), *[ctypes.c_ulong(0)] * 3))  # fmt: skip
+    privileges.option("subreaper", privileges.CHILD_SUBREAPER, 1)
     mine = {
         order.null,
         order.stdout,
@@ -170,8 +158,7 @@ def _become(order: Order, complaint: int, keeper: int) -> NoReturn:
     """The command: bounds first, then the walls, the filter last. Any doubt ends it here."""
     try:
         os.setsid()
-        privileges.must("death signal", privileges.libc.prctl(
-            _DEATH_SIGNAL, ctypes.c_ulong(signal.SIGKILL), *[ctypes.c_ulong(0)] * 3))  # fmt: skip
+        privileges.option("death signal", _DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() != keeper:
             os._exit(_REFUSED)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores both
@@ -187,8 +174,7 @@ def _become(order: Order, complaint: int, keeper: int) -> NoReturn:
         if order.rules >= 0:
             landlock.restrict(order.rules)
         if order.filter is not None:
-            privileges.must("filter", privileges.libc.prctl(
-                _SET_FILTER, ctypes.c_ulong(_FILTER_MODE), ctypes.byref(order.filter)))  # fmt: skip
+            privileges.install(order.filter)
         _close_all_but({complaint})
         _execute(order.argv, order.env)
     except OSError as error:

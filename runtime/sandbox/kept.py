@@ -11,7 +11,7 @@ import resource
 import signal
 import time
 
-from runtime.sandbox import keeper, landlock, processes
+from runtime.sandbox import keeper, landlock, privileges, processes
 from runtime.sandbox.supervised import Supervised
 from runtime.sandbox.wire import BROKEN
 
@@ -34,7 +34,7 @@ class Rules:
         if direct["landlock"]:
             for profile, rows in direct["rules"].items():
                 self._sets[profile] = landlock.ruleset(rows)
-        self.filter = keeper.Filter(filter_text) if filter_text else None
+        self.filter = privileges.Filter(filter_text) if filter_text else None
 
     def of(self, profile: str) -> int:
         """The descriptor of a profile's rules, -1 where there are none at all."""

@@ -14,7 +14,19 @@ NEW_MOUNTS, NEW_USERS = 0x20000, 0x10000000
 READ_ONLY, NO_SUID, NO_DEVICES, REMOUNT, BIND = 1, 2, 4, 32, 4096
 RECURSIVE, PRIVATE = 16384, 1 << 18
 NO_NEW_PRIVILEGES, CHILD_SUBREAPER, DROP_BOUND = 38, 36, 24
+_SET_FILTER, _FILTER_MODE = 22, 2
+_READ_BOUND, _READ_NO_NEW_PRIVILEGES = 23, 39
 libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Filter(ctypes.Structure):
+    """`struct sock_fprog`. Whoever makes one keeps `text` alive."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+
+    def __init__(self, text: bytes) -> None:
+        self.text = ctypes.create_string_buffer(text, len(text))
+        super().__init__(len(text) // 8, ctypes.addressof(self.text))
 
 
 def must(what: str, result: int) -> None:
@@ -22,6 +34,16 @@ def must(what: str, result: int) -> None:
     if result != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{what}: {os.strerror(code)}")
+
+
+def option(what: str, number: int, value: int) -> None:
+    """prctl(2) with one argument."""
+    must(what, libc.prctl(number, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3))
+
+
+def install(rules: Filter) -> None:
+    """The filter, for this process and all that come of it."""
+    must("filter", libc.prctl(_SET_FILTER, ctypes.c_ulong(_FILTER_MODE), ctypes.byref(rules)))
 
 
 def mount(
@@ -49,21 +71,37 @@ def stage(sources: list[tuple[bytes, bytes, bool]]) -> None:
 def drop(uid: int | None, gid: int) -> None:
     """Become the run's account for good; any doubt is an error."""
     if uid is not None:
-        for capability in range(64):  # as root they could be had again from the bounding set
-            if libc.prctl(DROP_BOUND, ctypes.c_ulong(capability), *[ctypes.c_ulong(0)] * 3):
-                break
+        _empty_bounds()
         os.setgroups([])
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
     must("capset", libc.capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)))
-    for what, option in (("no_new_privs", NO_NEW_PRIVILEGES), ("subreaper", CHILD_SUBREAPER)):
-        must(what, libc.prctl(option, ctypes.c_ulong(1), *[ctypes.c_ulong(0)] * 3))
+    option("no_new_privs", NO_NEW_PRIVILEGES, 1)
+    option("subreaper", CHILD_SUBREAPER, 1)
     with open("/proc/self/status", "rb") as file:  # as bytes: no codec can be loaded any more
         status = file.read()
     if 0 in (*os.getresuid(), *os.getresgid()) or b"NoNewPrivs:\t1" not in status:
         raise PermissionError("still root, or new privileges are possible")
     if b"CapPrm:\t0000000000000000" not in status or b"CapEff:\t0000000000000000" not in status:
         raise PermissionError("capabilities are left")
+
+
+def surrender() -> None:
+    """Give up every capability that came with a user namespace, for good."""
+    _empty_bounds()
+    must("capset", libc.capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)))
+    for capability in range(64):
+        if libc.prctl(_READ_BOUND, ctypes.c_ulong(capability), *[ctypes.c_ulong(0)] * 3) > 0:
+            raise PermissionError("capabilities are left")
+    if libc.prctl(_READ_NO_NEW_PRIVILEGES, *[ctypes.c_ulong(0)] * 4) != 1:
+        raise PermissionError("new privileges are possible")
+
+
+def _empty_bounds() -> None:
+    """With an empty bounding set no program gives a capability back."""
+    for capability in range(64):
+        if libc.prctl(DROP_BOUND, ctypes.c_ulong(capability), *[ctypes.c_ulong(0)] * 3):
+            break
 
 
 def out_of_reach(sources: list[tuple[bytes, bytes, bool]], uid: int, gid: int) -> set[bytes]:

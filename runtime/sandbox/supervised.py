@@ -39,6 +39,8 @@ TAKEN_BYTES, TAKEN_FILES = 16 << 20, 2_000  # by whoever, before a command is bl
 class Supervised(ABC):
     """A command from its start to its answer. What differs by backend is in the last methods."""
 
+    shared = False  # whether it ran where others had run before
+
     def __init__(self, broker: Broker, request: dict[str, Any], kept: list[int]) -> None:
         """`kept`: control, gate, and, where the command has a control group, the way into it and
         its end."""
@@ -63,7 +65,7 @@ class Supervised(ABC):
         """SIGTERM to the command's own group, then, after the grace, the kill."""
         if self.reason == ENDED:
             self.reason = reason
-        if self.kill_at < float("inf") and not at_once:
+        if self.ending and not at_once:
             return
         self.deadline = float("inf")
         self.kill_at = time.monotonic() + (0 if at_once else self.broker.grace)
@@ -83,7 +85,7 @@ class Supervised(ABC):
             return
         self.looked = now
         pids = self.members()
-        if processes.written(pids) > self.broker.written_bytes:
+        if self.written(pids) > self.broker.written_bytes:
             self.end(OVER_WRITTEN, at_once=True)
         most = self.broker.memory_bytes
         if processes.resident(pids) > most and processes.shares(pids) > most:  # the slow one last
@@ -92,7 +94,7 @@ class Supervised(ABC):
             self.end(OVER_FILES, at_once=True)
         if self.fills(self.tree()):
             self.end(DISK_FULL, at_once=True)
-        took = processes.cpu(pids)
+        took = self.spent(pids)
         self.took = max(self.took, round(took * 1e6))  # of what is killed the kernel tells nothing
         if took > self.broker.cpu_seconds:
             self.end(OVER_CPU, at_once=True)
@@ -116,6 +118,11 @@ class Supervised(ABC):
             few_files and taken_files > TAKEN_FILES
         )
 
+    @property
+    def ending(self) -> bool:
+        """Whether it was told to end."""
+        return self.kill_at < float("inf")
+
     def end_group(self) -> None:
         """End everything in its control group at once, if it has one."""
         if self.finish >= 0:
@@ -125,7 +132,7 @@ class Supervised(ABC):
     def answer(self, *fds: int) -> None:
         """Everything is over: say so, let go of the descriptors, leave the broker."""
         reason = self.stood if self.reason == ENDED else self.reason
-        reply = REPLY.pack(self.code, reason, max(self.cpu, self.took), self.peak)
+        reply = REPLY.pack(self.code, reason, max(self.cpu, self.took), self.peak, self.shared)
         with contextlib.suppress(OSError):  # the caller may be gone: then there is nobody to tell
             os.write(self.control, reply + self.text.encode()[:1000])
         for fd in (self.control, self.gate, self.join, self.finish, *fds):
@@ -144,6 +151,14 @@ class Supervised(ABC):
     @abstractmethod
     def members(self) -> list[int]:
         """The processes of the command."""
+
+    def written(self, pids: list[int]) -> int:
+        """Bytes that it wrote for the disk; `pids` are its members."""
+        return processes.written(pids)
+
+    def spent(self, pids: list[int]) -> float:
+        """Seconds of processor that it took; `pids` are its members."""
+        return processes.cpu(pids)
 
     def private(self) -> list[str]:
         """The file systems in memory that it has for itself."""

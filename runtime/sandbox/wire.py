@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 
-REPLY = struct.Struct("=iiqq")
-"""Exit status or -1, reason, microseconds of CPU, bytes at the peak; a text follows."""
+REPLY = struct.Struct("=iiqq?")
+"""Exit status or -1, reason, microseconds of CPU, bytes at the peak, whether it ran where others
+had run before; a text follows."""
 LISTENER = b"listener"
 """Comes with a descriptor, before the reply and shorter than one: the proxy's socket in the cage."""
 PROXY_PORT = 3128

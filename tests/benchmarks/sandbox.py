@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "cage")]
 RESIDENT = 300 << 20
-TIMES_BWRAP = 1.5
+TIMES_BWRAP, TIMES_PLAIN = 1.5, 2.0
 KILL_MS, TREE = 200.0, 100
 OUTPUT, GROWTH_MIB = 1 << 30, 16.0
 MINIMAL = [
@@ -81,11 +81,15 @@ def commands(rounds: int) -> list[Row]:
     site.commit()
     site.start()
     spec = site.files.spec("benchmark")
-    cages: dict[str, Cage] = {"confined": Cage(spec)}
+    cages: dict[str, Cage] = {"confined": Cage(spec), "alone": Cage(spec)}
+    os.environ["M31A_SANDBOX_SESSIONS"] = "off"
+    cages["alone"].run(true)
+    del os.environ["M31A_SANDBOX_SESSIONS"]
     cases: dict[str, Callable[[], object]] = {
         "plain": lambda: subprocess.run(["true"], check=True),
         "bwrap": lambda: subprocess.run(MINIMAL, check=True),
         "confined": lambda: cages["confined"].run(true),
+        "confined, namespaces of its own": lambda: cages["alone"].run(true),
         "confined with hosts": lambda: cages["confined"].run(true, hosts=["example.org"]),
     }
     for name in ("landlock", "none"):
@@ -116,10 +120,12 @@ def commands(rounds: int) -> list[Row]:
     medians = {name: statistics.median(found) for name, found in times.items()}
     floor = medians["bwrap"]
     bounds = {"confined": TIMES_BWRAP * floor}
-    return [
+    rows = [
         row(f"true_ms {name}", value, bounds.get(name), value / floor)
         for name, value in medians.items()
     ]
+    to_plain = medians["confined"] / medians["plain"]
+    return [*rows, row("confined_to_plain", to_plain, TIMES_PLAIN, to_plain)]
 
 
 def ends(rounds: int = 5) -> list[Row]:

@@ -6,6 +6,7 @@ import sys
 import threading
 
 import cage_making
+import sessions
 import weakening
 
 from runtime.core.commands import Shell
@@ -27,6 +28,7 @@ def main() -> None:
         while True:
             cage.run(by_operator(Shell(f"sleep {mark} & true"), "test"))
 
+    sessions.stands(cage)  # so that one of them has it, and the others have namespaces of their own
     threading.Thread(target=busy, daemon=True).start()
     threading.Thread(target=busy, daemon=True).start()
     cage.run(

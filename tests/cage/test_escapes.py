@@ -19,6 +19,7 @@ from collections.abc import Iterator
 import battery
 import ordinary
 import pytest
+import sessions
 from cage_making import planted
 from ground import Ground
 
@@ -26,6 +27,7 @@ from runtime.sandbox import OneShot, bubblewrap, landlock
 
 BACKENDS = (
     "bubblewrap",
+    "kept",
     pytest.param("package", marks=pytest.mark.thorough),
     pytest.param("landlock", marks=pytest.mark.thorough),
 )
@@ -44,7 +46,7 @@ def settings(backend: str, package: str | None) -> dict[str, str]:
         return {"M31A_BWRAP": package}
     if not any(os.path.exists(path) for path in bubblewrap._SYSTEM):
         pytest.skip("bubblewrap is not installed")
-    return {}
+    return {} if backend == "kept" else {"M31A_SANDBOX_SESSIONS": "off"}
 
 
 def judge(failed: dict[str, str], weak: list[str]) -> None:
@@ -61,7 +63,8 @@ def test_no_escape(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ground = Ground()
     try:
         with planted(), OneShot(ground.ws, limits=battery.BOUNDS) as shot:
-            failed, weak = battery.run(ground, shot, backend)
+            cage = sessions.Kept(shot) if backend == "kept" else shot
+            failed, weak = battery.run(ground, cage, backend)
     finally:
         ground.close()
     judge(failed, weak)

@@ -1,0 +1,279 @@
+"""The first process of namespaces that stay: it starts one command after the other, and proves that
+each left nothing.
+
+Forked from the broker for each session, it enters what bubblewrap made and goes one process
+namespace deeper, where it is the first: so the kernel keeps every signal of a command away from it,
+and all that a command leaves behind becomes a child of its. It is not dumpable: nobody in there can
+look into it or write to it. After each command it sends SIGKILL to everything but itself, in one
+call, against which the kernel lets nobody fork; that there was nobody is the proof.
+
+Part of the broker's process: standard library only, and nothing is imported once the namespaces
+have been entered.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import marshal
+import os
+import resource
+import signal
+import socket
+import struct
+import time
+
+from runtime.sandbox import privileges, processes
+
+TYPE_CHECKING = False  # see broker.py
+if TYPE_CHECKING:
+    from typing import Any
+
+    Request = dict[str, Any]
+    Limits = list[tuple[int, int]]
+
+READY = b"ready"
+RESULT = struct.Struct("=ii?qq")
+"""RAN or NOT_STARTED, exit status, whether the session is as new, microseconds of CPU, bytes at the
+peak."""
+RAN, NOT_STARTED = range(2)
+OURS = 1  # processes that the kernel counts with the command's, beside bubblewrap's first
+_OWNER = 0xB701  # NS_GET_USERNS
+_KINDS = {
+    "net": 0x40000000, "ipc": 0x08000000, "uts": 0x04000000, "cgroup": 0x02000000,
+    "pid": 0x20000000, "mnt": 0x00020000,
+}  # fmt: skip
+_NO_EXEC = 8
+_DUMPABLE = 4
+_STANDING_SECONDS = 5.0  # until bubblewrap has come to its gate
+_SETTLE_SECONDS = 0.025  # longer than a tick of the clock by which files are dated
+_REQUEST_BYTES = 1 << 19
+_QUEUES = ("msg", "sem", "shm")
+_TERMINALS = ("/dev/pts", "/dev/pts/ptmx")
+_DEVICES = (b"null", b"zero", b"full", b"random", b"urandom", b"tty")  # of the machine's root
+_KNOWN = frozenset({b"/proc", b"/dev/pts", *(b"/dev/" + name for name in _DEVICES)})
+_LIMITS = 16  # kinds that the kernel knows
+
+
+def start(
+    first: int,
+    filter_text: bytes,
+    limits: Limits,
+    private: tuple[str, ...],
+    shown: frozenset[bytes],
+    null: int,
+) -> tuple[int, socket.socket]:
+    """Fork it, for the namespaces of process `first`: who leads the way, to be reaped, and the
+    way to it. Over that it says READY and then one RESULT for each request; or it ends. `private`:
+    the directories in memory, in which nothing may be touched. `shown`: what of the machine
+    commands may write."""
+    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid:
+        its.close()
+        return pid, mine
+    try:
+        way, words = _alone(its.detach(), null), _own_words()
+        users, counters = _enter(first, frozenset(map(os.fsencode, private)) | shown)
+        _descend()
+        _settle(users, limits, filter_text, words)
+        _serve(way, _Traces(private, counters))
+    finally:
+        os._exit(1)
+
+
+def _alone(kept: int, null: int) -> socket.socket:
+    """Let go of everything but one socket; the first three descriptors lead nowhere."""
+    for old, at in ((null, 0), (null, 1), (null, 2), (kept, 3)):
+        if old != at:
+            os.dup2(old, at, inheritable=False)
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+    return socket.socket(fileno=3)
+
+
+def _own_words() -> tuple[int, int]:
+    """Where the command line of this process lies in its memory, and how long it is."""
+    fields = processes.read_small("/proc/self/stat").rpartition(b")")[2].split()
+    start, end = int(fields[45]), int(fields[46])
+    if not 0 < start < end:
+        raise PermissionError("the command line cannot be found")
+    return start, end - start
+
+
+def _enter(first: int, writable: frozenset[bytes]) -> tuple[int, int]:
+    """Into the namespaces of process `first`, but for its users: descriptors of these and of the
+    counters of its network. Raises OSError where one of them cannot be entered."""
+    _wait_for_gate(first)
+    if others := _writable(first) - writable - _KNOWN:
+        raise PermissionError(f"nobody looks for traces in {sorted(others)}")
+    counters = os.open(f"/proc/{first}/net/dev", os.O_RDONLY | os.O_CLOEXEC)
+    there = {name: _namespace(first, name) for name in (*_KINDS, "user")}
+    owner = fcntl.ioctl(
+        there["net"], _OWNER
+    )  # bubblewrap's outer users; it is in inner ones itself
+    _join("owner", owner, privileges.NEW_USERS)
+    for name, kind in _KINDS.items():
+        _join(name, there[name], kind)
+    return there["user"], counters
+
+
+def _descend() -> None:
+    """Two forks: one lands in bubblewrap's process namespace, the next in one below it."""
+    middle = os.fork()
+    if middle:
+        os.waitpid(middle, 0)
+        os._exit(0)
+    privileges.must("unshare", privileges.libc.unshare(_KINDS["pid"]))
+    if os.fork():
+        os._exit(0)
+    if os.getpid() != 1:
+        raise PermissionError("it is not the first process")
+
+
+def _settle(users: int, limits: Limits, filter_text: bytes, words: tuple[int, int]) -> None:
+    """A /proc of these processes; then what every command inherits: no capability, the limits of
+    one process, the filter. Commands can read our command line: what it tells of the machine goes.
+    """
+    hidden = privileges.NO_SUID | privileges.NO_DEVICES | _NO_EXEC
+    privileges.mount(b"proc", b"/proc", b"proc", hidden)
+    privileges.mount(b"/proc/sys", b"/proc/sys", None, privileges.BIND)
+    again = privileges.REMOUNT | privileges.BIND | privileges.READ_ONLY
+    privileges.mount(None, b"/proc/sys", None, again | hidden)
+    _join("users", users, privileges.NEW_USERS)
+    privileges.surrender()
+    os.closerange(5, os.sysconf("SC_OPEN_MAX"))
+    ctypes.memset(words[0], 0, words[1])
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what has no handler does not reach us
+    for which, value in limits:
+        value += OURS if which == resource.RLIMIT_NPROC else 0
+        resource.setrlimit(which, (value, value))
+    privileges.option("dumpable", _DUMPABLE, 0)
+    privileges.install(privileges.Filter(filter_text))
+
+
+def _wait_for_gate(first: int) -> None:
+    """bubblewrap gives up its capabilities as the last thing before its gate."""
+    until = time.monotonic() + _STANDING_SECONDS
+    while b"\nCapEff:\t0000000000000000\n" not in processes.read_small(f"/proc/{first}/status"):
+        if time.monotonic() > until:
+            raise TimeoutError("bubblewrap does not come to its gate")
+        time.sleep(0.001)
+
+
+def _writable(first: int) -> set[bytes]:
+    """The places of all file systems that are not mounted read-only."""
+    with open(f"/proc/{first}/mountinfo", "rb") as file:
+        rows = [line.split(b" ") for line in file]
+    return {
+        row[4].replace(b"\\040", b" ").replace(b"\\011", b"\t").replace(b"\\134", b"\\")
+        for row in rows
+        if b"ro" not in row[5].split(b",")
+    }
+
+
+def _namespace(first: int, name: str) -> int:
+    return os.open(f"/proc/{first}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _join(what: str, fd: int, kind: int) -> None:
+    privileges.must(what, privileges.libc.setns(ctypes.c_int(fd), ctypes.c_int(kind)))
+
+
+class _Traces:
+    """What a command could leave beside processes and the worktree: files in memory, rights of its
+    terminals, queues and shared memory, traffic on its own network (a port may stay taken for a
+    minute), and what it may set of the process that starts the next one."""
+
+    def __init__(self, private: tuple[str, ...], counters: int) -> None:
+        names = [f"/proc/sysvipc/{name}" for name in _QUEUES]
+        self.places = (*private, *_TERMINALS)
+        self.fds = [counters, *(os.open(n, os.O_RDONLY | os.O_CLOEXEC) for n in names)]
+        time.sleep(_SETTLE_SECONDS)
+        self.at_first = self.now()
+
+    def now(self) -> tuple[object, ...]:
+        """All of it. A directory's time of change moves with every entry, right and attribute."""
+        return (
+            *(os.stat(place).st_ctime_ns for place in self.places),
+            *(os.pread(fd, 1 << 16, 0) for fd in self.fds),
+            *(resource.getrlimit(which) for which in range(_LIMITS)),
+            os.getpriority(os.PRIO_PROCESS, 0),
+            os.sched_getscheduler(0),
+            os.sched_getaffinity(0),
+        )
+
+
+def _serve(way: socket.socket, traces: _Traces) -> None:
+    """One request after the other, until the broker is gone."""
+    room = bytearray(_REQUEST_BYTES)
+    rights_room = socket.CMSG_LEN(3 * struct.calcsize("i"))
+    way.send(READY)
+    while True:
+        size, rights, _, _ = way.recvmsg_into([room], rights_room, socket.MSG_CMSG_CLOEXEC)
+        fds = [fd for _, _, raw in rights for (fd,) in struct.iter_unpack("i", raw)]
+        if not size or len(fds) != 3:
+            return
+        try:
+            pid = _spawn(marshal.loads(memoryview(room)[:size]), fds)
+        except OSError:
+            way.send(RESULT.pack(NOT_STARTED, -1, True, 0, 0))
+            continue
+        finally:
+            for fd in fds:
+                os.close(fd)
+        code, cpu, peak = _wait(pid)
+        clean = _nobody_left() and traces.now() == traces.at_first
+        way.send(RESULT.pack(RAN, code, clean, cpu, peak))
+
+
+def _wait(pid: int) -> tuple[int, int, int]:
+    """Exit status, microseconds of CPU and bytes at the peak. Orphans end meanwhile, and count."""
+    spent, peak = 0.0, 0
+    while True:
+        found, status, usage = os.wait4(-1, 0)
+        spent += usage.ru_utime + usage.ru_stime
+        peak = max(peak, usage.ru_maxrss << 10)
+        if found == pid:
+            code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+            return code, round(spent * 1e6), peak
+
+
+def _nobody_left() -> bool:
+    """Whether there is no other process; else there is none any more."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass  # none that is ours to reap
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def _spawn(request: Request, fds: list[int]) -> int:
+    """Start the command: its number. Raises OSError where bubblewrap shall try, and say why not."""
+    argv: list[bytes] = request["argv"]
+    env: dict[bytes, bytes] = request["env"]
+    os.chdir(request["cwd"])
+    try:
+        return os.posix_spawn(
+            _found(argv[0], env), argv, env,
+            file_actions=[(os.POSIX_SPAWN_DUP2, fd, at) for at, fd in enumerate(fds)],
+            setsid=True, setsigmask=[],
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores both
+        )  # fmt: skip
+    finally:
+        os.chdir("/")
+
+
+def _found(program: bytes, env: dict[bytes, bytes]) -> bytes:
+    """As execvp looks for it."""
+    if b"/" in program:
+        return program
+    for folder in env.get(b"PATH", b"").split(b":"):
+        path = folder + b"/" + program
+        if folder and os.access(path, os.X_OK):
+            return path
+    raise FileNotFoundError

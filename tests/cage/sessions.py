@@ -1,0 +1,66 @@
+"""Commands that run in a kept session, and brokers whose text was changed to prove what it needs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from runtime.core.commands import Command, Exec
+from runtime.policy.authorised import Authorised, by_operator
+from runtime.sandbox import Result, client
+
+PROGRAM = client._PROGRAM
+
+
+class Runner(Protocol):
+    """A cage, or what makes one for each command."""
+
+    def run(self, authorised: Authorised[Command], **more: Any) -> Result: ...
+
+
+def is_kept(result: Result) -> bool:
+    """Whether it ran where others had run before."""
+    return "session" in result.attestation
+
+
+def stands(cage: Runner, seconds: float = 5.0) -> None:
+    """Wait until a session is there for the next command."""
+    end = time.monotonic() + seconds
+    while not is_kept(cage.run(by_operator(Exec("true"), "test"))):
+        assert time.monotonic() < end, "no session was made"
+        time.sleep(0.02)
+
+
+class Kept:
+    """Each command in a session that others have used."""
+
+    def __init__(self, cage: Runner) -> None:
+        self.cage = cage
+
+    def run(self, authorised: Authorised[Command], **more: Any) -> Result:
+        """Wait for one first."""
+        stands(self.cage)
+        return self.cage.run(authorised, **more)
+
+
+@contextmanager
+def altered(folder: Path, *changes: tuple[str, str, str]) -> Iterator[None]:
+    """Brokers made meanwhile have a changed text: (module, old, new)."""
+    place = folder / "runtime" / "sandbox"
+    source = os.path.dirname(PROGRAM)
+    shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
+    for module, old, new in changes:
+        path = place / f"{module}.py"
+        text = path.read_text()
+        assert text.count(old) == 1, f"{module}.py has {text.count(old)} of {old!r}"
+        path.write_text(text.replace(old, new))
+    client._PROGRAM = str(place / "broker.py")
+    try:
+        yield
+    finally:
+        client._PROGRAM = PROGRAM
