@@ -5,6 +5,7 @@ Never a password, a link or a name that nobody has. What strangers can cause is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from runtime.core import clock
@@ -36,9 +37,12 @@ def signed_out(user: User) -> None:
     _write(PersonSignedOut(name=user.get_username()), user)
 
 
-def password_set(user: User) -> None:
-    """A person chose a password."""
-    _write(PersonPasswordSet(name=user.get_username()), user)
+def choose_password(user: User, save: Callable[[], object]) -> None:
+    """A person chose a password: `save` stores it, and both are written or neither."""
+    with book.open_system() as system:
+        save()
+        payload = PersonPasswordSet(name=user.get_username())
+        system.append(payload, actor=f"user:{user.get_username()}")
 
 
 def refused(name: str) -> None:
@@ -60,6 +64,6 @@ def refuse(system: Book, user: User | None, by: str) -> None:
     _unsaid = 0
 
 
-def _write(payload: PersonSignedIn | PersonSignedOut | PersonPasswordSet, user: User) -> None:
+def _write(payload: PersonSignedIn | PersonSignedOut, user: User) -> None:
     with book.open_system() as system:
         system.append(payload, actor=f"user:{user.get_username()}")

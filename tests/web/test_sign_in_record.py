@@ -111,3 +111,18 @@ def test_the_audit_shows_it(sol: User, alice: User):
     for words in ("<strong>alice</strong> was not let in by password", "somebody unknown was not"):
         assert words in page
     assert "<strong>alice</strong> signed in by password" in page
+
+
+def test_a_password_that_cannot_be_journaled_is_not_set(cast, client, monkeypatch):
+    alice = cast.alice
+    client.force_login(alice)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("runtime.journal.book.Book.append", full)
+    chosen = {"new_password1": "a-long-and-odd-one-7", "new_password2": "a-long-and-odd-one-7"}
+    with pytest.raises(OSError, match="full"):
+        client.post("/password/", chosen)
+    alice.refresh_from_db()
+    assert not alice.has_usable_password()

@@ -75,8 +75,7 @@ def password(request: HttpRequest) -> HttpResponse:
     kind = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
     form = kind(user, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        form.save()
-        sessions.password_set(user)
+        sessions.choose_password(user, form.save)
         update_session_auth_hash(request, user)
         messages.success(request, "Your password is set. You can sign in with it from now on.")
         return redirect("runs")
