@@ -41,15 +41,17 @@ class CommandReader:
         remarks: Sequence[Remark] = (),
         touches: Sequence[Touch] = (),
         innate: bool = False,
+        local: bool = False,
     ) -> list[Part]:
         """The parts of `argv`, the outermost program first. `remarks` and `touches` come from
-        around it (redirections, assignments). `innate`: the shell itself knows this command."""
+        around it (redirections, assignments). `innate`: the shell itself knows this command;
+        `local`: it may be a tool of the project, which nobody lists among the programs."""
         name, args = argv[0], tuple(argv[1:])
         found = Found(touches=list(touches), remarks=list(remarks))
         if depth > MAX_DEPTH:
             found.opaque("too deep", f"more than {MAX_DEPTH} commands within commands")
             return [self._part(name, tuple(argv), cwd, None, found, None)]
-        resolved = None if innate else self._judge_program(name, found)
+        resolved = None if innate else self._judge_program(name, found, local=local)
         table = programs.find(posixpath.basename(name))
         other = self._behind(name, resolved)
         capability = self._apply(table, name, args, found)
@@ -71,14 +73,14 @@ class CommandReader:
         parts: list[Part] = []
         for line in found.inner:
             if line:
-                parts += self.read(line, cwd, depth=depth + 1)
+                parts += self.read(line, cwd, depth=depth + 1, local=found.local)
         for text in found.script:
             from .shell import read_script
 
             parts += read_script(self, text, cwd, depth + 1)
         return parts
 
-    def _judge_program(self, name: str, found: Found) -> str | None:
+    def _judge_program(self, name: str, found: Found, *, local: bool) -> str | None:
         """Whether the cage may run this name at all; returns the file it stands for."""
         if _odd(name):
             found.opaque("odd name", "the program's name holds blanks or invisible characters")
@@ -92,9 +94,9 @@ class CommandReader:
             name not in self.context.allowed
             and programs.plain_name(name) not in self.context.allowed
         ):
-            self._boundary(
-                found, "program not allowed", f"{name} is not among the workspace's programs"
-            )
+            reason = f"{name} is not among the workspace's programs"
+            decision = Decision.ASK if local else Decision.DENY
+            found.remarks.append(Remark("boundary", decision, "program not allowed", reason))
         resolved = self.context.which(name)
         if resolved is not None and self.lens.relative(posixpath.normpath(resolved)) is not None:
             self._boundary(
@@ -148,6 +150,8 @@ class CommandReader:
             )
             found.changes = True
             return "run"
+        if chosen.subcommands:
+            return self._apply(chosen, chosen.name, args[1:], found)
         self._base(chosen, found)
         if not chosen.reads_only:
             found.changes = True
@@ -251,6 +255,7 @@ class CommandReader:
 _CAPABILITIES = {
     "git commit": "commit",
     "git switch": "commit",
+    "git checkout": "commit",
     "git add": "commit",
     "git push": "push",
 }

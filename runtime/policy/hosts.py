@@ -143,8 +143,22 @@ def as_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | Non
     except ValueError:
         return _as_number(plain)
     if isinstance(found, ipaddress.IPv6Address):
-        return found.ipv4_mapped or found.sixtofour or found
+        return found.ipv4_mapped or found.sixtofour or _embedded(found) or found
     return found
+
+
+_TRANSLATED = (
+    ipaddress.IPv6Network("64:ff9b::/96"),
+    ipaddress.IPv6Network("64:ff9b:1::/48"),
+    ipaddress.IPv6Network("::/96"),
+)
+"""Ranges whose last four bytes are the IPv4 address that is meant (RFC 6052, 8215, 4291)."""
+
+
+def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    if int(address) > 1 and any(address in one for one in _TRANSLATED):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return None
 
 
 def _as_number(host: str) -> ipaddress.IPv4Address | None:

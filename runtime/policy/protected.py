@@ -159,6 +159,15 @@ HARMLESS_SECRETS = re.compile(
 SECRET_DIRECTORIES = frozenset(
     {"secrets", ".secrets", ".ssh", ".aws", ".gnupg", ".kube", "private_keys"}
 )
+SECRET_TAILS = frozenset(
+    {
+        (".docker", "config.json"),
+        (".config", "gh"),
+        (".cargo", "credentials.toml"),
+        ("gh", "hosts.yml"),
+    }
+)
+"""Last two names of files that hold a secret in the one directory and not in another."""
 CODE_SUFFIX = re.compile(r".*\.(py|js|ts|tsx|jsx|go|rs|java|rb|c|h|cc|cpp|md|rst|html|css|sh)")
 
 GUIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -173,7 +182,7 @@ GUIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"\.vscode|\.idea|\.run|\.zed|\.fleet|\.vs|\.vim|\.nvim|\.nvim\.lua|\.exrc|\.lvimrc|\.vimrc|\.nvimrc|\.ideavimrc|\.emacs|\.emacs\.d|\.dir-locals(-2)?\.el|\.helix|\.neoconf\.json|[^/]*\.(code-workspace|sublime-project|sublime-build)",
             "an editor obeys it",
         ),
-        (r"\.devcontainer|devcontainer\.json", "its commands run on the host"),
+        (r"\.?devcontainer\.json|\.devcontainer", "its commands run on the host"),
         (
             r"\.claude|\.claude-plugin|\.codex|\.qwen|\.trae|\.augment|\.goose|\.goosehints|\.roomodes|\.roorules[^/]*|\.rules|\.augment-guidelines|\.cursor|\.gemini|\.windsurf|\.continue|\.aider[^/]*|\.roo|\.cline|\.clinerules|\.cursorrules|\.windsurfrules|\.mcp\.json|mcp\.json|\.amazonq|\.kiro|\.opencode|\.agents?|\.junie",
             "another agent obeys it",
@@ -282,6 +291,8 @@ def secret_by_name(path: str) -> bool:
     if not names:
         return False
     name = names[-1]
+    if names[-2:] in SECRET_TAILS:
+        return True
     if HARMLESS_SECRETS.fullmatch(name):
         return False
     if any(pattern.fullmatch(name) for pattern in SECRET_NAMES):

@@ -10,13 +10,8 @@ The grammar is loaded with this module, and this module only when there is a scr
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
-
-import tree_sitter
-import tree_sitter_bash
 
 from . import environment
 from .argv import MAX_DEPTH
@@ -24,8 +19,9 @@ from .decision import Decision
 from .reading import Part, Remark
 from .shell_builtins import judge_test
 from .shell_commands import simple
-from .shell_redirects import redirect
+from .shell_redirects import NUMBER, ends_a_word, numbers_the_next, redirect
 from .shell_state import Around, Node, State, opaque
+from .shell_text import covered, hidden, parse, signs
 from .shell_words import Word
 
 if TYPE_CHECKING:
@@ -37,19 +33,7 @@ MAX_SIGNS = 2_000
 MAX_NODES = 20_000
 MAX_NESTING = 60
 _FORK_BOMB = re.compile(r"([\w:.]{1,64})\s*\(\)\s*\{[^}]*\1\s*\|\s*\1[^}]*&[^}]*\}")
-_SIGNS = re.compile(r"[(){}\[\]<>|&;$`\"'#!*=\\]")
-_DATA = re.compile(r"[^'\"#]*<<-?(['\"])(\w{1,64})\1[^'\"]*")
-_PLAIN = re.compile(rb"[\x80-\xff]")
-"""Bytes that the grammar is not shown: its scanner looks characters past U+00FF up beyond the end
-of a C table and takes the process down. To a shell they are word characters, as `%` is; places
-stay the same, and the words themselves are taken from the script as it was given."""
 _FOREIGN_END = re.compile(r"<<[^\n]*[^\x00-\x7f]")
-_BETWEEN = re.compile(rb"(?:[ \t\n]|\\\n)*")
-
-
-@cache
-def _parser() -> tree_sitter.Parser:
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
 def read_script(reader: CommandReader, text: str, cwd: str, depth: int) -> list[Part]:
@@ -62,66 +46,26 @@ def read_script(reader: CommandReader, text: str, cwd: str, depth: int) -> list[
     if len(text) > MAX_SCRIPT:
         state.note("too long", f"a script of more than {MAX_SCRIPT} characters is not read")
         return state.finish()
-    if _signs(text) > MAX_SIGNS:
+    if signs(text) > MAX_SIGNS:
         state.note("too large", "the script has too many signs to be read")
         return state.finish()
     if _FORK_BOMB.search(text):
         reason = "starts itself without end"
         state.notes.append(Remark("veto", Decision.DENY, "fork bomb", reason))
-    hidden = sorted({f"U+{ord(char):04X}" for char in text if _hidden(char)})
-    if hidden:
-        shown = ", ".join(hidden[:5])
+    unseen = sorted({f"U+{ord(char):04X}" for char in text if hidden(char)})
+    if unseen:
+        shown = ", ".join(unseen[:5])
         state.note("hidden characters", f"holds invisible or control characters: {shown}")
     if _FOREIGN_END.search(text):
         state.note("not readable", "the end of a here-document is not plain ASCII")
-    root = _parser().parse(_PLAIN.sub(b"%", source)).root_node
+    root = parse(source)
     if root.descendant_count > MAX_NODES:
         state.note("too large", "the script has too many words to be read")
         return state.finish()
-    if root.has_error or not _covered(root, source):
+    if root.has_error or not covered(root, source):
         state.note("not readable", "the shell grammar cannot read the whole script")
     _Walk(state).statement(root, 0)
     return state.finish()
-
-
-def _signs(text: str) -> int:
-    """How many signs the grammar has to make sense of; quoted here-documents are data."""
-    count = 0
-    end: str | None = None
-    for line in text.split("\n"):
-        if end is not None:
-            end = None if line.lstrip("\t") == end else end
-            continue
-        count += len(_SIGNS.findall(line))
-        data = _DATA.fullmatch(line)
-        if data is not None:
-            end = data[2]
-    return count
-
-
-def _hidden(char: str) -> bool:
-    if char in "\n\t" or " " <= char <= "~":
-        return False
-    return unicodedata.category(char) in ("Cc", "Cf", "Zs", "Zl", "Zp", "Co", "Cn", "Cs")
-
-
-def _covered(root: Node, source: bytes) -> bool:
-    """Whether nothing but blanks lies between the leaves: no text was dropped unseen."""
-    end = 0
-    cursor = root.walk()
-    while True:
-        node = cursor.node
-        if node is None:
-            return False
-        if node.child_count == 0 or node.type in ("string", "heredoc_body"):
-            if not _BETWEEN.fullmatch(source, end, max(end, node.start_byte)):
-                return False
-            end = max(end, node.end_byte)
-        elif cursor.goto_first_child():
-            continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                return _BETWEEN.fullmatch(source, end) is not None
 
 
 class _Walk:
@@ -169,28 +113,97 @@ class _Walk:
         if node.type == "compound_statement" and not node.named_child_count:
             self.state.note("construct", "a group without a command is not read")
         for child in node.named_children:
-            self.statement(child, nesting + 1)
+            self._step(child, nesting)
+
+    def _step(self, child: Node, nesting: int) -> None:
+        """One statement of several. In the background it has a scope of its own."""
+        saved = self.state.scope.copy()
+        self.statement(child, nesting + 1)
+        if child.next_sibling is not None and child.next_sibling.type == "&":
+            self.state.scope = saved
+        self.state.scope.settle()
+
+    def chain(self, node: Node, nesting: int, around: Around | None) -> None:
+        """`A && B`: B runs where A succeeded; `A || B`: where it failed, and is then elsewhere."""
+        sides = node.named_children
+        both = any(child.type == "&&" for child in node.children)
+        if len(sides) != 2 or both == any(child.type == "||" for child in node.children):
+            self.state.note("construct", "a list of commands is not read")
+        for side in sides[:1]:
+            self.statement(side, nesting + 1)
+        first = self.state.scope.copy()
+        for side in sides[1:]:
+            self.state.scope.take(first.place if both else first.failed)
+            if not both:
+                self.state.scope.forget(_assigned_in(node))
+            self.statement(side, nesting + 1)
+        if both:
+            self.state.scope.after_both(first)
+        elif _leaves(self.state.text(sides[-1])):
+            self.state.scope.take(first.place)
+        else:
+            self.state.scope.after_either(first)
+        if not both or node.parent is None or node.parent.type != "list":
+            self.state.scope.forget(_assigned_in(node))
 
     def isolated(self, node: Node, nesting: int, around: Around | None) -> None:
         """Subshells and pipelines: changes of directory stay inside."""
         saved = self.state.scope.copy()
         for child in node.named_children:
-            self.statement(child, nesting + 1)
+            self._step(child, nesting)
             if node.type == "pipeline":
                 self.state.scope = saved.copy()
         self.state.scope = saved
 
     def branching(self, node: Node, nesting: int, around: Around | None) -> None:
-        """Statements that may or may not run: a change of directory in them loses the place."""
-        before = self.state.scope.cwd
+        """Statements that may or may not run: a change of directory in them loses the place, and
+        what they assign is not known behind them."""
+        scope = self.state.scope
+        before, assigned = scope.place, _assigned_in(node)
+        scope.forget(assigned)
         for child in node.named_children:
+            if child.type in _CLAUSES:
+                self._lose(before)
+                self.state.scope.forget(assigned)
             if child.type in _HANDLERS:
-                self.statement(child, nesting + 1)
-            elif child.type == "variable_name":
-                self._judge(environment.judge_own(self.state.text(child)))
+                self._step(child, nesting)
             else:
                 self._inner(self.state.word(child), nesting)
-        if self.state.scope.cwd != before:
+        self._lose(before)
+        self.state.scope.forget(assigned)
+
+    def _lose(self, before: tuple[str, bool]) -> None:
+        if self.state.scope.place != before:
+            self.state.scope.lost = True
+
+    def loop(self, node: Node, nesting: int, around: Around | None) -> None:
+        """Statements that run again and again, so that nothing may carry a place along."""
+        before = self.state.scope.place
+        self.branching(node, nesting, around)
+        if self.state.scope.place != before:
+            self.state.note("directory", "a loop changes the directory")
+
+    def each(self, node: Node, nesting: int, around: Around | None) -> None:
+        """`for NAME in WORDS`: the body once for each word, where they are few and known."""
+        name = next((self.state.text(one) for one in node.children_by_field_name("variable")), "")
+        self._judge(environment.judge_own(name))
+        if node.children and node.children[0].type != "for":
+            self.state.note("construct", "a menu is not read")
+        words = [self.state.word(one) for one in node.children_by_field_name("value")]
+        for word in words:
+            self._inner(word, nesting)
+        items: list[Word | None] = list(words) if self.state.unroll(words) else [None]
+        body = node.child_by_field_name("body")
+        before, assigned = self.state.scope.place, _assigned_in(node)
+        for item in items:
+            self.state.scope.forget(assigned)
+            if item is not None:
+                self.state.scope.bind(name, item, wild=True)
+            if body is not None:
+                self._step(body, nesting)
+        self.state.scope.forget({*assigned, name})
+        if self.state.scope.place != before:
+            self.state.note("directory", "a loop changes the directory")
             self.state.scope.lost = True
 
     def function(self, node: Node, nesting: int, around: Around | None) -> None:
@@ -208,8 +221,9 @@ class _Walk:
         """Assignments without a command: variables of the script itself."""
         targets = [node] if node.type == "variable_assignment" else node.named_children
         for target in targets:
-            name, _ = self._assigned(target, nesting)
+            name, word = self._assigned(target, nesting)
             self._judge(environment.judge_own(name))
+            self.state.scope.bind(name, word)
             if not environment.NAME.fullmatch(name):
                 self.state.note("assignment", "assigns to something that is no plain variable")
 
@@ -220,9 +234,13 @@ class _Walk:
             self.state.note("declaration", "declares variables with attributes")
         for child in node.named_children:
             if child.type == "variable_assignment":
-                name, _ = self._assigned(child, nesting)
+                name, word = self._assigned(child, nesting)
                 self._judge(environment.judge(name))
+                self.state.scope.bind(name, word)
+                if command == "readonly":
+                    self.state.scope.freeze(name)
             elif child.type == "variable_name":
+                self.state.scope.freeze(self.state.text(child))
                 self._judge(environment.judge_own(self.state.text(child)))
             else:
                 word = self.state.word(child)
@@ -251,8 +269,18 @@ class _Walk:
             self.state.surround(outside)
         else:
             self.statement(body, nesting + 1, outside)
-        for statement in later:
+        self._later(later, nesting)
+
+    def _later(self, statements: Iterable[Node], nesting: int) -> None:
+        """Statements behind a here-document's first line: whether they run, nobody can say."""
+        before = self.state.scope.place
+        for statement in statements:
+            if b"\n" in self.state.source[statement.start_byte : statement.end_byte]:
+                self.state.note("not readable", "words of a here-document's line go on behind it")
             self.statement(statement, nesting + 1)
+            self.state.scope.settle()
+            self.state.scope.forget(_assigned_in(statement))
+        self._lose(before)
 
     def command(self, node: Node, nesting: int, around: Around | None) -> None:
         """A simple command: assignments, words, redirections."""
@@ -264,13 +292,20 @@ class _Walk:
                 self._prefix(child, nesting, outside)
             elif child.type.endswith("_redirect"):
                 later += self._redirect(child, outside, nesting)
+            elif child.type == "command_name":
+                words.append(self.state.words.read(child, own=False))
             elif child.type != "comment":
+                if numbers_the_next(self.state.source, child):
+                    outside.remarks.append(opaque("redirection", NUMBER))
                 words.append(self.state.word(child))
+                if not ends_a_word(self.state.source, child.end_byte):
+                    self.state.note("not readable", "a word is longer than it seems")
+        if any(not child.is_named for child in node.children):
+            self.state.note("not readable", "a sign between the words of a command is none of them")
         for word in words:
             self._inner(word, nesting)
         simple(self.state, words, outside, self._text)
-        for statement in later:
-            self.statement(statement, nesting + 1)
+        self._later(later, nesting)
 
     def _redirect(self, node: Node, around: Around, nesting: int) -> list[Node]:
         return redirect(
@@ -284,6 +319,7 @@ class _Walk:
 
     def _prefix(self, node: Node, nesting: int, around: Around) -> None:
         name, value = self._assigned(node, nesting)
+        self.state.scope.freeze(name)
         judged = environment.judge(name)
         if judged is not None:
             around.remarks.append(judged)
@@ -307,7 +343,7 @@ class _Walk:
 Handler = Callable[[_Walk, Node, int, Around | None], None]
 _HANDLERS: dict[str, Handler] = {
     "program": _Walk.sequence,
-    "list": _Walk.sequence,
+    "list": _Walk.chain,
     "compound_statement": _Walk.sequence,
     "do_group": _Walk.sequence,
     "negated_command": _Walk.sequence,
@@ -316,8 +352,8 @@ _HANDLERS: dict[str, Handler] = {
     "if_statement": _Walk.branching,
     "elif_clause": _Walk.branching,
     "else_clause": _Walk.branching,
-    "while_statement": _Walk.branching,
-    "for_statement": _Walk.branching,
+    "while_statement": _Walk.loop,
+    "for_statement": _Walk.each,
     "case_statement": _Walk.branching,
     "case_item": _Walk.branching,
     "function_definition": _Walk.function,
@@ -330,3 +366,25 @@ _HANDLERS: dict[str, Handler] = {
     "test_command": _Walk.test,
     "comment": _Walk.nothing,
 }
+_CLAUSES = frozenset({"elif_clause", "else_clause", "case_item"})
+_LEAVES = re.compile(r"exit(\s+\d{1,3})?")
+
+
+def _leaves(text: str) -> bool:
+    """Whether a command ends the script, so that nothing comes behind it."""
+    return _LEAVES.fullmatch(text) is not None
+
+
+def _assigned_in(node: Node) -> set[str]:
+    """Names of the variables that something below a node sets."""
+    names: set[str] = set()
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.type in ("variable_assignment", "for_statement"):
+            for field in ("name", "variable"):
+                target = one.child_by_field_name(field)
+                if target is not None and target.text is not None:
+                    names.add(target.text.decode(errors="replace").partition("[")[0])
+        waiting += one.named_children
+    return names

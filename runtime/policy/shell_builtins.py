@@ -63,6 +63,13 @@ _TEST = re.compile(
 )
 
 
+_DOUBLE_TEST = re.compile(
+    r"\[\[ (?:! )?(?:-[defhknprsuwxzLS] (?:[\w./,:@%+=-]+|\"[\w./ ,:@%+=-]*\"|'[^']*')"
+    r"|[\w./,:@%+-]+ (?:=|==|!=) (?:[\w./,:@%+-]+|\"[\w./ ,:@%+=-]*\"|'[^']*')) \]\]"
+)
+"""In double brackets numbers are computed, and what is computed can run commands."""
+
+
 def judge_test(text: str) -> bool:
     """Whether a condition in brackets consists of plain words."""
-    return _TEST.fullmatch(text) is not None
+    return _TEST.fullmatch(text) is not None or _DOUBLE_TEST.fullmatch(text) is not None

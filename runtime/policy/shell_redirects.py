@@ -14,7 +14,9 @@ Inner = Callable[[Word], None]
 ReadText = Callable[[str], list[Part]]
 """Reads a script within the script."""
 _BACKTICKS = re.compile(r"`([^`]*)`")
+NUMBER = "a number in front of a redirection is neither word nor file"
 _DESCRIPTOR = re.compile(r"\d+-?|-")
+_DELIMITER = re.compile(r"(['\"]?)([\w.-]{1,64})\1|\\([\w.-]{1,64})")
 _HEREDOC_PARTS = frozenset({"heredoc_start", "heredoc_end", "comment", "file_descriptor"})
 
 
@@ -52,12 +54,13 @@ def _file(state: State, node: Node, around: Around, inner: Inner) -> None:
     for target in targets:
         word = state.word(target)
         inner(word)
+        if not ends_a_word(state.source, target.end_byte):
+            around.remarks.append(opaque("redirection", "the target is longer than it looks"))
         if word.text is None:
             reason = "the target of a redirection is made only when the script runs"
             around.remarks.append(opaque("redirection", reason))
-        elif _numbers_the_next(state.source, target):
-            reason = "a number in front of another redirection is no file"
-            around.remarks.append(opaque("redirection", reason))
+        elif numbers_the_next(state.source, target):
+            around.remarks.append(opaque("redirection", NUMBER))
         elif operator in (">&", "<&") and _DESCRIPTOR.fullmatch(word.text):
             continue
         else:
@@ -65,10 +68,34 @@ def _file(state: State, node: Node, around: Around, inner: Inner) -> None:
             around.touches.append(Touch(verb, word.path()))
 
 
-def _numbers_the_next(source: bytes, target: Node) -> bool:
-    """Digits right before a redirection are its descriptor (POSIX 2.10.1), so none is left here."""
+def ends_a_word(source: bytes, end: int) -> bool:
+    """Whether a shell ends a word here; else it is a part of a longer one."""
+    return source[end : end + 1] in b" \t\n;&|<>()`"
+
+
+def numbers_the_next(source: bytes, target: Node) -> bool:
+    """Digits right before a redirection are its descriptor (POSIX 2.10.1), so none is left here;
+    in some shells a name in braces is one as well."""
     text = source[target.start_byte : target.end_byte]
-    return text.isdigit() and source[target.end_byte : target.end_byte + 1] in (b"<", b">")
+    descriptor = text.isdigit() or re.fullmatch(rb"\{\w+\}", text) is not None
+    return descriptor and source[target.end_byte : target.end_byte + 1] in (b"<", b">")
+
+
+def _ends_where_it_should(state: State, node: Node, start: str) -> bool:
+    """Whether the grammar and a shell agree on the line that ends a here-document."""
+    word = _DELIMITER.fullmatch(start)
+    if word is None:
+        return False
+    tabs = any(child.type == "<<-" for child in node.children)
+    source = state.source[node.start_byte :].decode(errors="replace")
+    lines = source.partition("\n")[2].split("\n")
+    end = next(iter([child for child in node.named_children if child.type == "heredoc_end"]), None)
+    if end is None:
+        return False
+    before = state.source[node.start_byte : end.start_byte].decode(errors="replace")
+    plain = [line.lstrip("\t") if tabs else line for line in lines]
+    last = word[2] or word[3]
+    return last in plain and plain.index(last) == before.count("\n") - 1
 
 
 def _heredoc(
@@ -77,6 +104,11 @@ def _heredoc(
     """The body of a quoted here-document is data; of any other one, unless it is expanded."""
     start = next((child for child in node.named_children if child.type == "heredoc_start"), None)
     quoted = start is not None and re.search(r"['\"\\]", state.text(start)) is not None
+    if start is None or not (
+        ends_a_word(state.source, start.end_byte)
+        and _ends_where_it_should(state, node, state.text(start))
+    ):
+        around.remarks.append(opaque("here-document", "where a here-document ends is not certain"))
     later: list[Node] = []
     for child in node.named_children:
         if child.type == "heredoc_body":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..decision import Decision
 from ..reading import Verb
 from ..words import listed
@@ -25,7 +27,7 @@ from .model import (
     takes,
     writes,
 )
-from .packages import manager
+from .packages import manager, sends_or_installs
 
 
 def _make(program: Program, args: tuple[str, ...], found: Found) -> None:
@@ -34,25 +36,44 @@ def _make(program: Program, args: tuple[str, ...], found: Found) -> None:
         if equals:
             reason = f"overrides a variable of the build: {name}"
             found.remark(Decision.ASK, f"{program.name} variable", reason)
+    sends_or_installs(program, args, found)
 
 
 def _deploys(program: Program, args: tuple[str, ...], found: Found) -> None:
     for word in found.operands:
-        if program.name == "mvn" and word.count(":") > 1:
+        if program.name == "mvn" and (word.count(":") > 1 or word.startswith(("exec:", "antrun:"))):
             found.remark(Decision.ASK, "mvn plug-in", "names a plug-in to be fetched and run")
-        if word.partition(":")[0] in ("deploy", "publish", "release", "upload"):
-            found.remark(Decision.ASK, f"{program.name} {word}", "sends packages to others")
-            found.network = True
+    sends_or_installs(program, args, found)
 
 
 _RISKY = {
     "mkdocs": frozenset({"gh-deploy"}),
     "django-admin": KNOWN_SCRIPTS["manage.py"],
+    "alembic": frozenset({"upgrade", "downgrade", "stamp"}),
 }
+
+
+_CMAKE_RUNS = re.compile(
+    r"(CMAKE_\w*_?(COMPILER|LAUNCHER|LINKER|AR|RANLIB|CPPCHECK|CLANG_TIDY|INCLUDE_WHAT_YOU_USE"
+    r"|EMULATOR|TOOLCHAIN_FILE|MAKE_PROGRAM|PROJECT_INCLUDE\w*|INSTALL_PREFIX|MODULE_PATH"
+    r"|RULE_LAUNCH\w*|USER_MAKE_RULES\w*)|CMAKE_PROJECT_\w+|\w*_EXECUTABLE)(:\w+)?=.*",
+    re.DOTALL,
+)
+
+
+def _cmake(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """Cache entries that name programs, or where an installation goes."""
+    for word, after in zip(args, (*args[1:], ""), strict=True):
+        entry = after if word == "-D" else word.removeprefix("-D") if word.startswith("-D") else ""
+        if _CMAKE_RUNS.fullmatch(entry):
+            name = entry.partition("=")[0]
+            found.remark(Decision.ASK, "cmake entry", f"{name} chooses a program or a place")
 
 
 def _risky(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Commands of checkers and their kin that do more than check or build."""
+    if program.name == "coverage" and found.operands[:1] == ["run"]:
+        _measured(args, found)
     command = next(iter(found.operands), "")
     if command in _RISKY.get(program.name, ()):
         reason = "runs code that is not read, or changes more than files"
@@ -63,9 +84,19 @@ def _plugin(program: Program, args: tuple[str, ...], found: Found) -> None:
     """A compiler can be made to load a library of anybody's."""
     for word in args:
         if word in ("-Xclang", "-load", "-plugin", "--plugin") or (
-            word.startswith("-Wl,") and "plugin" in word
+            word.startswith(("-Wl,", "-Wp,", "-Wa,")) and ("plugin" in word or "@" in word)
         ):
             found.remark(Decision.ASK, f"{program.name} plug-in", "may load code into the compiler")
+        elif word.startswith("@"):
+            found.remark(Decision.ASK, f"{program.name} @", "takes more words from a file")
+
+
+def _measured(args: tuple[str, ...], found: Found) -> None:
+    """`coverage run` runs a script, or a module with `-m`, as Python does."""
+    for index, word in enumerate(args):
+        if word in ("-m", "--module"):
+            found.inner.append(("python3", "-m", *args[index + 1 :]))
+            return
 
 
 _AGENTS = ("-javaagent", "-agentlib", "-agentpath", "-Xrun", "-Xbootclasspath", "@")
@@ -159,6 +190,14 @@ _RUNNER = (
     runs("--shell --shell-arg"),
     asks("obeys another configuration", "-c --conf --workdir --rcfile", Value.NEEDED),
 )
+_RAKE = (
+    runs("-r --require --rakelib -R -e --execute -E --execute-continue -p --execute-print"),
+    *_RUNNER,
+)
+_REQUIRING = (
+    asks("loads other code first", "-r --require", Value.NEEDED),
+    asks("loads code from other places", "-I --loader --import", Value.NEEDED),
+)
 _MAVEN = (
     letters("oqBe"),
     flags("--offline"),
@@ -173,27 +212,30 @@ golangci-lint staticcheck typos sqlfluff gitleaks radon lizard
 """
 _CHECKERS = """
 mypy black flake8 isort pylint pyright basedpyright pyflakes pycodestyle pydocstyle autopep8 yapf
-autoflake eslint prettier tsc jest vitest mocha biome stylelint rubocop rspec phpunit phpcs
+autoflake eslint prettier tsc jest vitest biome stylelint rubocop phpunit phpcs
 phpstan standard oxlint knip ava tap cypress playwright vite webpack rollup esbuild next nuxt
 astro turbo nx lerna swc babel coverage import-linter lint-imports sphinx-build mkdocs
-django-admin alembic cucumber behave robot locust hypothesis ty pyrefly deptry interrogate
+django-admin alembic behave robot locust hypothesis ty pyrefly deptry interrogate
 """
 
 BUILD = table(
     *ordinary("pytest py.test", *_PYTEST),
     *ordinary("make gmake bmake", *_MAKE, operands=Operands.DATA, reader=_make),
     *ordinary(
-        "just ninja task invoke inv rake nox tox doit scons meson bazel buck2 pants",
+        "just ninja task invoke inv nox tox doit scons meson bazel buck2 pants",
         *_RUNNER,
         operands=Operands.DATA,
         reader=_make,
     ),
+    *ordinary("rake", *_RAKE, operands=Operands.DATA, reader=_make),
+    *ordinary("mocha rspec cucumber", *_REQUIRING, _CONFIG),
     *ordinary(
         "cmake",
         runs("-P -E -C"),
         reads("-S"),
         writes("-B --build --install"),
         takes("-D -G -j --target --config"),
+        reader=_cmake,
     ),
     *ordinary(
         "ctest",

@@ -86,6 +86,17 @@ def _switch(program: Program, args: tuple[str, ...], found: Found) -> None:
         found.remark(Decision.ASK, "git switch", "changes the working tree to another commit")
 
 
+def _checkout(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """`checkout -b NAME` makes a branch where the work stands; all else changes the tree."""
+    words = [word for word in args if word not in ("-q", "--quiet")]
+    if not (len(words) == 2 and words[0] == "-b" and not words[1].startswith("-")):
+        reason = "git checkout discards work or changes the tree"
+        found.remark(Decision.ASK, "git checkout", reason)
+        found.touches += [
+            Touch(Verb.READ, word) for word in args if word.startswith(("/", "~", "../"))
+        ]
+
+
 def _push(program: Program, args: tuple[str, ...], found: Found) -> None:
     remote = found.operands[0] if found.operands else None
     push_target(remote, tuple(found.operands[1:]), found)
@@ -110,12 +121,25 @@ def push_target(remote: str | None, refs: tuple[str, ...], found: Found) -> None
         found.remark(Decision.ESCALATE, "git push rewrite", reason)
 
 
-_READING_CONFIG = frozenset(listed("--get --list -l --get-all --get-regexp get list"))
+_READING_CONFIG = frozenset(listed("--get --list -l --get-all --get-regexp"))
+_SHOWING_CONFIG = frozenset(
+    listed("--show-origin --show-scope --local -z --null --name-only --includes --global --system")
+)
+
+
+def _reads_config(args: tuple[str, ...]) -> bool:
+    """Whether the words ask for settings: the option or subcommand in front says so, or there is
+    one name and no value. What follows is a name or a value, whatever it looks like."""
+    words = [word for word in args if word not in _SHOWING_CONFIG]
+    first = words[0] if words else ""
+    if first in _READING_CONFIG or first in ("get", "list"):
+        return True
+    return len(words) == 1 and not first.startswith("-") and "." in first
 
 
 def _config(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Reading one value is harmless, unless it may be a credential."""
-    if not _READING_CONFIG.intersection(args):
+    if not _reads_config(args):
         found.remark(Decision.ASK, "git config", "settings of git can run programs")
         found.changes = True
     if any(re.search(r"(?i)credential|token|extraheader|password", word) for word in args):
@@ -223,7 +247,15 @@ SUBCOMMANDS = table(
     Program(
         "git grep", reads_only=True, strict=True, operands=Operands.READ, skip=1, options=_GREP
     ),
-    Program("git help", reads_only=True, operands=Operands.DATA),
+    Program(
+        "git help",
+        reads_only=True,
+        operands=Operands.DATA,
+        options=(
+            flags("-a --all -g --guides -c --config --no-pager"),
+            asks("starts a viewer", "-w --web -i --info -m --man"),
+        ),
+    ),
     Program("git commit", operands=Operands.DATA, strict=True, reader=_commit, options=_COMMIT),
     Program(
         "git switch",
@@ -232,6 +264,7 @@ SUBCOMMANDS = table(
         reader=_switch,
         options=(takes("-c --create"), flags("-q --quiet --no-guess --no-track")),
     ),
+    Program("git checkout", raw=True, reader=_checkout),
     Program(
         "git add",
         operands=Operands.LIST,

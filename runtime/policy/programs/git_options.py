@@ -21,7 +21,14 @@ SHOWN = (
     flags("--name-rev --always --dirty --email --numbered --no-pager --help --show-current"),
     flags("--list --no-column --cc --dense --full-history --simplify-merges --no-relative"),
     flags("--clear-decorations --absolute-git-dir --is-bare-repository --cherry --left-only"),
-    flags("--right-only --no-indent-heuristic --no-rename-empty --oneline"),
+    flags("--right-only --no-indent-heuristic --no-rename-empty --oneline --no-commit-id --heads"),
+    flags("--function-context --pickaxe-all --pickaxe-regex --full-diff --ancestry-path --sparse"),
+    flags("--cherry-mark --simplify-by-decoration --show-pulls --mailmap --no-mailmap --sparse"),
+    flags("--ignore-space-at-eol --ignore-cr-at-eol --compact-summary --no-color-moved --hash"),
+    flags("--dereference --is-inside-git-dir --is-shallow-repository --git-common-dir --no-short"),
+    flags("--sum --independent --is-ancestor --octopus --fork-point --no-revs --revs-only"),
+    joined("--color-moved --color-moved-ws --word-diff-regex --stat-width --stat-count"),
+    joined("--max-age --min-age --min-parents --max-parents --line-prefix --no-contains"),
     joined("--format --abbrev --color --color-words --porcelain --untracked-files --ignored"),
     joined("--date --relative --find-renames --find-copies --dirstat --unified --sort"),
     joined("--inter-hunk-context --diff-filter --diff-algorithm --submodule --column --since"),
@@ -43,7 +50,7 @@ WRITING = {
         svn p4 cvsimport lfs daemon instaweb http-fetch http-push imap-send
         """,
     "discards work or changes the tree": """
-        reset checkout restore clean rm mv merge cherry-pick revert sparse-checkout
+        reset restore clean rm mv merge cherry-pick revert sparse-checkout
         checkout-index rerere apply am
         """,
     "rewrites commits and can run commands": "rebase bisect filter-branch filter-repo",

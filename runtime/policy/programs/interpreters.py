@@ -8,6 +8,7 @@ from ..decision import Decision
 from ..reading import Touch, Verb
 from ..words import listed
 from .inline import judge_python
+from .inline_js import judge_javascript
 from .model import (
     Found,
     Operands,
@@ -34,7 +35,8 @@ _RISKY_MODULES = frozenset(
     telnetlib ftplib imaplib poplib smtplib webbrowser antigravity turtledemo asyncio pty base64
     zipapp cProfile profile trace runpy bdb venv timeit zipfile tarfile webbrowser
     sqlite3 nntplib cgi easy_install setuptools conda awscli ansible fabric IPython jupyter
-    notebook nbconvert gunicorn uvicorn hypercorn
+    notebook nbconvert gunicorn uvicorn hypercorn wsgiref xmlrpc urllib flask waitress daphne
+    twisted celery lib2to3 distutils ctypes multiprocessing subprocess os shutil importlib
     """)
 )
 
@@ -88,15 +90,19 @@ def _first_special(word: str) -> tuple[str, str]:
 
 
 def _inline(code: str, found: Found) -> None:
-    why = judge_python(code)
-    if why:
-        found.opaque("python -c", why)
+    judged = judge_python(code)
+    found.touches += [Touch(Verb.READ, path) for path in judged.reads]
+    if judged.why:
+        found.opaque("python -c", judged.why)
 
 
 def _module(module: str, rest: tuple[str, ...], found: Found) -> None:
+    package = module.partition(".")[0]
+    if package in _AS_PROGRAM:
+        module = module.removesuffix(".__main__")
     if module in _AS_PROGRAM:
         found.inner.append((module.replace("_", "-"), *rest))
-    elif module in _RISKY_MODULES:
+    elif {module, package} & _RISKY_MODULES or package in _AS_PROGRAM:
         reason = "serves, connects, unpacks or runs other code"
         found.remark(Decision.ASK, f"python -m {module}", reason)
     elif module == "django":
@@ -119,12 +125,32 @@ def _known_script(name: str, rest: list[str], found: Found) -> None:
 
 def _script(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Other interpreters: the first operand is the file."""
-    if found.operands:
+    if found.operands[:1] == ["-"]:
+        found.opaque(f"{program.name} stdin", "runs what it reads from its input")
+    elif found.operands:
         found.touches.append(Touch(Verb.RUN, found.operands[0]))
     elif not found.remarks and not any(
         word in ("-v", "-V", "--version", "-version", "--help", "-h", "--test") for word in args
     ):
         found.opaque(f"{program.name} stdin", "runs what it reads from its input")
+
+
+_NODE_CODE = frozenset({"-e", "--eval", "-p", "--print", "-pe"})
+
+
+def _node(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """`node -e CODE` alone is read as far as it is harmless; everything else by the table."""
+    if len(args) == 2 and args[0] in _NODE_CODE and program.name in ("node", "nodejs"):
+        judged = judge_javascript(args[1])
+        found.touches += [Touch(Verb.READ, path) for path in judged.reads]
+        found.changes = True
+        if judged.why:
+            found.remark(Decision.ASK, f"{program.name} {args[0]}", judged.why)
+        return
+    from ..options import read_options
+
+    read_options(program, args, found)
+    _script(program, args, found)
 
 
 _NODE = (
@@ -137,12 +163,16 @@ _NODE = (
     runs("-i --interactive", Value.NONE),
     flags("--test --check --watch --experimental-strip-types --no-warnings --version --help -v"),
 )
+_PHP = (
+    runs("-r -R -B -E -F -f -z -S -t -d -a -c"),
+    flags("-l -v -m -i -n --version --ini"),
+)
 _SCRIPTING = (
     runs("-e -E -r -I -M -m -n -p -i -x -R -B -F -S -l -a -d -z -f"),
     letters("wctWvV"),
 )
 _LANGUAGES = """
-perl ruby php lua luajit tclsh Rscript julia guile groovy irb psysh osh
+perl ruby lua luajit tclsh Rscript julia guile groovy irb psysh osh
 """
 
 INTERPRETERS = table(
@@ -153,11 +183,12 @@ INTERPRETERS = table(
     *(
         Program(
             name,
+            raw=True,
             operands=Operands.DATA,
             options_first=True,
             options=_NODE,
             strict=True,
-            reader=_script,
+            reader=_node,
         )
         for name in ("node", "nodejs", "ts-node", "tsx")
     ),
@@ -171,5 +202,13 @@ INTERPRETERS = table(
             reader=_script,
         )
         for name in _LANGUAGES.split()
+    ),
+    Program(
+        "php",
+        operands=Operands.DATA,
+        options_first=True,
+        options=_PHP,
+        strict=True,
+        reader=_script,
     ),
 )

@@ -58,7 +58,7 @@ class Operands(Enum):
 class Found:
     """What a reader noticed. `inner`: command lines that this one runs; `script`: shell text
     that it runs; `environment`: `NAME=value` it sets for them; `remotes`: where git pushes to;
-    `cwd`: where it works from then on."""
+    `cwd`: where it works from then on; `local`: it looks for them among the project's own tools."""
 
     touches: list[Touch] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
@@ -67,6 +67,7 @@ class Found:
     environment: list[str] = field(default_factory=list)
     remotes: list[str | None] = field(default_factory=list)
     cwd: str | None = None
+    local: bool = False
     network: bool = False
     changes: bool = False
     operands: list[str] = field(default_factory=list)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from .. import addresses
 from ..decision import Decision
+from ..hosts import is_own
 from ..reading import Touch, Verb
 from ..words import listed
 from .model import (
@@ -16,6 +18,7 @@ from .model import (
     asking,
     asks,
     escalates,
+    flags,
     letters,
     reads,
     runs,
@@ -40,9 +43,28 @@ def _addresses(program: Program, args: tuple[str, ...], found: Found) -> None:
             found.remark(Decision.ESCALATE, f"{program.name} scheme", "an unusual scheme")
         if word.startswith("@") and len(word) > 1 and word != "@-":
             found.touches.append(Touch(Verb.READ, word[1:]))
-        method = args[index + 1] if index + 1 < len(args) else ""
-        if program.name == "curl" and word in ("-X", "--request") and method not in ("GET", "HEAD"):
-            found.remark(Decision.ESCALATE, "curl -X", _SENDS)
+        if program.name == "curl":
+            _method(word, args[index + 1 : index + 2], found)
+        _own_hosts(program, word, found)
+
+
+def _method(word: str, after: tuple[str, ...], found: Found) -> None:
+    given = re.fullmatch(r"(?:-[A-Za-z]*X|--request)=?(.*)", word)
+    if given and (given[1] or "".join(after)).upper() not in ("GET", "HEAD", "OPTIONS"):
+        found.remark(Decision.ESCALATE, "curl -X", _SENDS)
+
+
+_METADATA = re.compile(r"169\.254\..*|metadata(\..*)?|instance-data(\..*)?|fd00:ec2::254")
+
+
+def _own_hosts(program: Program, word: str, found: Found) -> None:
+    """The cloud's metadata is nobody's to give; other hosts of the network are looked at."""
+    for host in addresses.in_words((word,), network=True):
+        if _METADATA.fullmatch(host):
+            found.veto("metadata", f"{host} gives away the machine's credentials")
+        elif is_own(host) and not (host == "localhost" or host.startswith("127.") or host == "::1"):
+            reason = f"{host} may be a host of the private network"
+            found.remark(Decision.ESCALATE, f"{program.name} private host", reason)
 
 
 def _socket(program: Program, args: tuple[str, ...], found: Found) -> None:
@@ -65,7 +87,8 @@ _CREDENTIALS = frozenset(
 )
 _LOOKS = frozenset(
     listed("""
-    get describe list ls show status version plan validate fmt diff view logs config ps images
+    get describe list ls show status version plan validate fmt diff view logs config ps images lint
+    template
     inspect help info top checks providers output events search init
     """)
 )
@@ -96,6 +119,33 @@ def _docker(program: Program, args: tuple[str, ...], found: Found) -> None:
         found.remark(Decision.ESCALATE, f"docker {first}", "acts on containers outside the sandbox")
 
 
+def _rsync(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """Between directories of the worktree a copy like any other."""
+    words = found.operands
+    if any(":" in word for word in words):
+        found.remark(Decision.ESCALATE, "rsync host", "rsync talks to another host")
+        found.network = True
+    found.changes = True
+    found.touches += [Touch(Verb.READ, word, deep=True) for word in words[:-1] or words]
+    found.touches += [Touch(Verb.WRITE, word, deep=True) for word in words[1:][-1:]]
+
+
+_RSYNC = (
+    letters("avrlptgoDzPnuhcqixHAXEmRWSk0"),
+    flags("--archive --verbose --recursive --dry-run --progress --stats --update --checksum"),
+    flags("--times --perms --links --copy-links --human-readable --itemize-changes --compress"),
+    flags("--ignore-existing --existing --prune-empty-dirs --partial --inplace --whole-file"),
+    takes("--exclude --include --filter -f --max-size --min-size --bwlimit --info --out-format"),
+    reads("--exclude-from --include-from --files-from --compare-dest --copy-dest --link-dest"),
+    writes("--log-file --backup-dir --partial-dir --temp-dir -T --write-batch"),
+    asks("removes what the source does not have", "--remove-source-files --del"),
+    Option(
+        tuple(listed("--delete --delete-after --delete-before --delete-during --delete-excluded")),
+        decision=Decision.ASK,
+        why="removes what the source does not have",
+    ),
+    escalates("runs another program", "-e --rsh --rsync-path", Value.NEEDED),
+)
 _CURL = (
     escalates(
         _SENDS,
@@ -134,7 +184,7 @@ http https xh aria2c lynx w3m links elinks ffmpeg ffprobe yt-dlp youtube-dl lftp
 newman grpcurl
 """
 _REMOTE = """
-ssh scp sftp mosh rsync ftp tftp telnet rlogin rsh autossh sshpass rclone mail mailx sendmail mutt
+ssh scp sftp mosh ftp tftp telnet rlogin rsh autossh sshpass rclone mail mailx sendmail mutt
 swaks ssh-copy-id ssh-add ssh-agent ngrok cloudflared chisel unison croc magic-wormhole wormhole
 """
 _NAMES = """
@@ -158,6 +208,7 @@ NETWORK = table(
     *asking("wget", _TALKS, *_WGET, network=True, reader=_addresses),
     *asking(_FETCHERS, _TALKS, network=True, reader=_addresses),
     *asking(_REMOTE, _TALKS, network=True, decision=Decision.ESCALATE),
+    Program("rsync", operands=Operands.DATA, strict=True, options=_RSYNC, reader=_rsync),
     *asking(_NAMES, "a host name carries data out", network=True, decision=Decision.ESCALATE),
     *asking(_SOCKETS, _TALKS, network=True, decision=Decision.ESCALATE, reader=_socket),
     *asking(_CLOUDS, "acts on real infrastructure", network=True, reader=_cloud),

@@ -35,8 +35,9 @@ _FIND_READS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile", "-files0-f
 def _find(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Starting points first, then the expression."""
     words = list(args)
-    while words and words[0] in ("-H", "-L", "-P"):
-        words.pop(0)
+    while words and re.fullmatch(r"-[HLP]|-O\d*|-D|--", words[0]):
+        if words.pop(0) == "-D" and words:
+            words.pop(0)
     starts = []
     while words and not words[0].startswith(("-", "(", "!", ",")):
         starts.append(words.pop(0))
@@ -70,7 +71,9 @@ def _until_end(words: list[str]) -> list[str]:
     return inner
 
 
-_AWK_RISKY = re.compile(r"system|getline|\||>|\bclose\b|@|ENVIRON|ARG[VC]|\bfflush\b|/inet")
+_AWK_RISKY = re.compile(r"system|getline|\bclose\b|@|ENVIRON|ARG[VC]|\bfflush\b|/inet|PROCINFO")
+_AWK_SENDS = re.compile(r"print.*[>|]", re.DOTALL)
+"""Output goes elsewhere only behind `print` or `printf`; before it these signs compare."""
 
 
 def _awk(program: Program, args: tuple[str, ...], found: Found) -> None:
@@ -88,7 +91,7 @@ def _awk(program: Program, args: tuple[str, ...], found: Found) -> None:
             code = ""
     if code is None and words:
         code = words.pop(0)
-        if _AWK_RISKY.search(code):
+        if _AWK_RISKY.search(code) or _AWK_SENDS.search(code):
             found.opaque("awk code", "the awk program may run commands or write files")
             found.changes = True
     found.touches += [Touch(Verb.READ, path) for path in words if "=" not in path and path != "-"]

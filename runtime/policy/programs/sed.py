@@ -30,7 +30,10 @@ _COMMANDS = "|".join(
         r"[aic]\\?\s*[^\n\\]*",
     ]
 )
-_PLAIN = re.compile(rf"(?:\s*{_ADDRESS}\s*!?\s*(?:{_COMMANDS})\s*(?:;|\n|$))*")
+_SIMPLE = r"[pdqQnNgGhHxDPl=]"
+_GROUP = rf"\{{\s*(?:{_SIMPLE}|{_substitution('/')})(?:\s*;\s*(?:{_SIMPLE}|{_substitution('/')}))*\s*;?\s*\}}"
+"""One group of plain commands, none of which takes the rest of the line."""
+_PLAIN = re.compile(rf"(?:\s*{_ADDRESS}\s*!?\s*(?:{_COMMANDS}|{_GROUP})\s*(?:;|\n|$))*")
 _WRITES = re.compile(r"(?:^|[;{}\n]|[0-9$/])\s*[rRwW]\s*([^\s;}]\S*)")
 _SHORT = frozenset("nErsuz")
 _LONG = frozenset(

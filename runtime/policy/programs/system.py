@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from ..decision import Decision
-from .model import Operands, Program, asking, table
+from ..reading import Touch, Verb
+from ..words import listed
+from .model import Found, Operands, Program, asking, table
 
 _VETOED = (
     (
@@ -63,10 +67,56 @@ emerge conda mamba micromamba
 _KEYS = """
 openssl gpg gpg2 ssh-keygen age certbot keytool secret-tool security keyctl ssh-keyscan
 """
+_CONNECTS = frozenset({"s_client", "s_server", "s_time", "ocsp"})
+
+
+def _keys(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """Connections, and keys that leave their ring."""
+    if _CONNECTS.intersection(args[:1]):
+        found.network = True
+        reason = "talks to another host"
+        found.remark(Decision.ESCALATE, f"{program.name} {args[0]}", reason)
+    if any(word.startswith(("--export-secret", "--keyserver", "--recv-k")) for word in args):
+        reason = "gives away keys, or fetches some"
+        found.remark(Decision.ESCALATE, f"{program.name} secret", reason)
+
+
+_SQL_LOOKS = re.compile(
+    r"\s*(\.(tables|schema|indexes|databases|headers?|mode|help|version)(\s+\w+)*"
+    r"|(?i:select|explain|pragma\s+\w+\s*(\(\s*\w+\s*\))?\s*$)[^;]*;?)\s*",
+    re.DOTALL,
+)
+_SQL_REACHES = re.compile(r"(?i)load_extension|writefile|readfile|edit\s*\(|attach|tokenizer|fsdir")
+_SQLITE_OPTIONS = frozenset(
+    listed(
+        "-header -noheader -csv -json -line -column -table -box -markdown -list -readonly -batch"
+    )
+)
+
+
+def _sqlite(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """A file of the worktree and questions to it; dot-commands can start a shell."""
+    words = [word for word in args if word not in _SQLITE_OPTIONS]
+    database, questions = words[:1], words[1:]
+    plain = (
+        bool(questions)
+        and not words[0].startswith(("-", "file:"))
+        and all(_SQL_LOOKS.fullmatch(one) and not _SQL_REACHES.search(one) for one in questions)
+    )
+    if not plain:
+        reason = "can change data, reach outside or start other programs"
+        found.remark(Decision.ASK, "sqlite3", f"sqlite3 {reason}")
+        found.changes = True
+    found.touches += [Touch(Verb.READ, word) for word in database]
+    found.touches += [
+        Touch(Verb.READ, word) for word in words if word.startswith(("/", "~", "../"))
+    ]
+
+
 _REACHING = """
-sqlite3 xdg-open open osascript notify-send logger wall write mesg xclip xsel pbcopy pbpaste
+xdg-open open osascript notify-send logger wall write mesg xclip xsel pbcopy pbpaste
 wl-copy wl-paste import scrot convert magick inotifywait fc lsof ss netstat lsblk blkid mkfifo
-ipcrm renice tput reset stty pandoc latex pdflatex gs gnuplot R octave jshell scala dotnet csc
+ipcrm renice tput reset stty pandoc latex pdflatex gs gnuplot R octave jshell scala csc
 mono swift ghci runghc ocaml erl iex elixir valgrind qemu-system-x86_64 VBoxManage virsh
 """
 
@@ -85,6 +135,7 @@ DOUBTFUL = table(
         network=True,
     ),
     *asking("kill pkill killall skill fuser xkill", "ends processes"),
-    *asking(_KEYS, "handles keys or secret data", operands=Operands.FREE),
+    *asking(_KEYS, "handles keys or secret data", operands=Operands.FREE, reader=_keys),
+    Program("sqlite3", reads_only=True, raw=True, reader=_sqlite),
     *asking(_REACHING, "can reach outside or start other programs", operands=Operands.FREE),
 )

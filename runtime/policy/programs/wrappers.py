@@ -49,9 +49,9 @@ def _env(program: Program, args: tuple[str, ...], found: Found) -> None:
         if word in ("-u", "--unset") and words:
             words.pop(0)
         elif word in ("-C", "--chdir") and words:
-            found.cwd = words.pop(0)
+            _env_directory(words.pop(0), found)
         elif word.startswith("--chdir="):
-            found.cwd = word.partition("=")[2]
+            _env_directory(word.partition("=")[2], found)
         elif word.startswith("-"):
             name = word.partition("=")[0]
             found.opaque("env option", f"env splits or changes a command line: {name}")
@@ -66,6 +66,13 @@ def _env(program: Program, args: tuple[str, ...], found: Found) -> None:
         found.inner.append(tuple(words))
     elif not found.inner:
         found.remark(Decision.ASK, "env", "prints the environment into the record")
+
+
+def _env_directory(path: str, found: Found) -> None:
+    found.cwd = path
+    found.touches.append(Touch(Verb.LIST, path))
+    if path.startswith(("/", "~", "..")):
+        found.remark(Decision.ASK, "env -C", "works in another directory")
 
 
 def _shell(program: Program, args: tuple[str, ...], found: Found) -> None:
@@ -104,6 +111,7 @@ def _xargs(program: Program, args: tuple[str, ...], found: Found) -> None:
 
 def _remaining(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Runners of a project's tools: `uv run X`, `npx X`."""
+    found.local = True
     if found.operands:
         found.inner.append(tuple(found.operands))
 
