@@ -9,6 +9,7 @@ from django.conf import settings
 from runtime.core.errors import Refused
 from runtime.models import User
 from runtime.people import rights, service
+from runtime.worker import folder
 
 from . import output
 
@@ -55,6 +56,8 @@ def _say(call: Any, person: User) -> int:
 
 
 def base_url() -> str:
-    """Where the site is served, by the settings."""
+    """Where the site is served: by whoever serves this data folder, else by the settings."""
+    if served := folder.served_at(settings.M31A.DATA_DIR):
+        return served
     scheme = "https" if settings.M31A.HTTPS else "http"
     return f"{scheme}://{settings.M31A.HOST}:{settings.M31A.PORT}"

@@ -1,4 +1,4 @@
-"""The lock on a data folder: one supervisor at a time."""
+"""The lock on a data folder: one supervisor at a time, and where that one serves."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def lock(folder: Path) -> int:
 
     Raises `Unavailable`, saying who holds it. The kernel frees it when the holder dies.
     """
-    path = folder / "m31a.lock"
+    path = _path(folder)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        holder = os.read(descriptor, 200).decode("utf-8", "replace").strip()
+        holder = os.read(descriptor, 200).decode("utf-8", "replace").strip().partition("\n")[0]
         os.close(descriptor)
         raise Unavailable(
             f"The data folder {folder} is in use by {holder or 'another process'}.",
@@ -28,3 +28,29 @@ def lock(folder: Path) -> int:
     os.ftruncate(descriptor, 0)
     os.write(descriptor, f"m31a up, process {os.getpid()}\n".encode())
     return descriptor
+
+
+def serves(folder: Path, url: str) -> None:
+    """Note where the holder of the lock serves the site."""
+    with open(_path(folder), "a", encoding="utf-8") as file:
+        file.write(f"{url}\n")
+
+
+def served_at(folder: Path) -> str:
+    """Where the supervisor that holds the folder serves the site; "" where there is none."""
+    try:
+        descriptor = os.open(_path(folder), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lines = os.read(descriptor, 1000).decode("utf-8", "replace").splitlines()
+        return lines[1] if len(lines) > 1 else ""
+    finally:
+        os.close(descriptor)
+    return ""
+
+
+def _path(folder: Path) -> Path:
+    return folder / "m31a.lock"

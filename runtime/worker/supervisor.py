@@ -34,6 +34,7 @@ from runtime.people import service as people
 from runtime.worker import address, clean, death, leftovers, shutdown
 from runtime.worker.canary import Watch
 from runtime.worker.child import Child, GivenUp
+from runtime.worker.folder import serves
 from runtime.worker.reconcile import NUDGE
 
 log = logging.getLogger(__name__)
@@ -195,11 +196,8 @@ def answers(listener: socket.socket) -> bool:
         link.close()
 
 
-def sign_in_link(listener: socket.socket) -> str:
+def sign_in_link(base: str) -> str:
     """A one-time address for the default person."""
-    base = address.public_url(
-        listener, https=settings.M31A.HTTPS, names=list(settings.M31A.ALLOWED_HOSTS)
-    )
     try:
         close_old_connections()
         return people.make_link(people.default_user(), base)
@@ -219,9 +217,10 @@ def up(listener: socket.socket, command: list[str], folder: Path) -> int:
     policies.require()
 
     def announce() -> None:
-        print(
-            f"M31A is ready. Sign in (once, within 15 minutes): {sign_in_link(listener)}",
-            flush=True,
+        base = address.public_url(
+            listener, https=settings.M31A.HTTPS, names=list(settings.M31A.ALLOWED_HOSTS)
         )
+        serves(folder, base)
+        print(f"M31A is ready. Sign in (once, within 15 minutes): {sign_in_link(base)}", flush=True)
 
     return Supervisor(listener, command, folder).run(announce)

@@ -22,6 +22,8 @@ def test_a_later_start_serves_soon_and_ctrl_c_leaves_no_process(installation: In
     before = installation.processes()
     names = [process.cmdline()[3] for process in before if len(process.cmdline()) > 3]
     assert {"up", "web", "cluster", "reconcile"} <= set(names)
+    made = installation.json("user", "add", "alice", "--role", "submitter")
+    assert made["link"].startswith(f"{installation.url}/login/"), "where it is served, by any port"
     code, seconds = installation.stop()
     assert code == 0
     assert alive(before) == []
