@@ -87,8 +87,7 @@ def _long(
     option = index.long(name)
     if option is None:
         _unknown(program, word, found)
-        if equals:
-            _loose_value(attached, found)
+        _may_be_its_value(attached if equals else "", rest, found)
         return
     value = _value(option, attached if equals else None, rest)
     _apply(program, option, name, value, found, given)
@@ -113,7 +112,7 @@ def _cluster(
         known = index.exact.get(option_name)
         if known is None:
             _unknown(program, word, found)
-            _loose_value(word[position + 1 :].lstrip("="), found)
+            _may_be_its_value(word[position + 1 :].lstrip("="), rest, found)
             return
         tail = word[position + 1 :]
         if known.value is not Value.NONE:
@@ -149,6 +148,14 @@ def _unknown(program: Program, word: str, found: Found, *, whatever: bool = Fals
             f"{program.name} unknown option",
             f"{program.name} has an option that the table does not know: {name}",
         )
+
+
+def _may_be_its_value(attached: str, rest: list[str], found: Found) -> None:
+    """An option that is not known may have a value, joined to it or as the next word."""
+    if attached:
+        _loose_value(attached, found)
+    elif rest and not rest[0].startswith("-"):
+        _loose_value(rest[0], found)
 
 
 def _loose_value(value: str, found: Found) -> None:

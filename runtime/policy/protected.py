@@ -295,7 +295,7 @@ def secret_by_name(path: str) -> bool:
         return True
     if HARMLESS_SECRETS.fullmatch(name):
         return False
-    if any(pattern.fullmatch(name) for pattern in SECRET_NAMES):
+    if name in SECRET_DIRECTORIES or any(one.fullmatch(name) for one in SECRET_NAMES):
         return True
     parents: Iterable[str] = names[:-1]
     return any(one in SECRET_DIRECTORIES for one in parents) and not CODE_SUFFIX.fullmatch(name)

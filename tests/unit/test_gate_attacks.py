@@ -100,6 +100,26 @@ mocha -r ./x.js
 rspec --require ./x
 rake -r ./x test
 alembic downgrade base
+tar cf a.tar .ssh
+cp -r .aws docs
+zip -@ x.zip
+install -m 4755 a b
+install --mode=2755 a b
+mkdir -m 4755 a
+jq 'include "x"; .' a
+invoke -r /tmp x
+doit --unknown /tmp/x build
+scons --unknown .env build
+cmake --install build
+clang --config x a.c
+rubocop -r ./x
+sed -Ei s/a/b/ ../x
+sed -ni.bak p .github/workflows/ci.yml
+git -c core.abbrev=1 -c core.pager=id log
+git -c color.pager=true -C .. status
+uv run ../x.py
+uv run /tmp/x.py
+uv run -m http.server
 sqlite3 x.db '.shell id'
 sqlite3 x.db "select load_extension('./x')"
 sqlite3 x.db "select writefile('a', 'b')"
@@ -212,6 +232,17 @@ awk '/a/||/b/' README.md
 sed -n '/foo/{p;q}' README.md
 sed -n '5{p;q;}' README.md
 cmake -B build -DCMAKE_BUILD_TYPE=Debug
+git -c core.quotepath=off status
+git grep -n -e foo --and -e bar
+sed -Ei 's/(a)/b/' README.md
+python -c 'import json, sys; print(sys.version_info[:2])'
+python -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"])'
+node -c src/a.js
+prettier -c src
+uv run manage.py check
+uv run -m pytest -q
+install -d build/x
+mkdir -p -m 755 build/x
 """
 ORDINARY_SCRIPTS = [
     "cd src && pytest -q && cd ..",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from ..decision import Decision
 from ..reading import Verb
@@ -63,7 +64,9 @@ _CMAKE_RUNS = re.compile(
 
 def _cmake(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Cache entries that name programs, or where an installation goes."""
-    for word, after in zip(args, (*args[1:], ""), strict=True):
+    if "--install" in args:
+        found.remark(Decision.ASK, "cmake --install", "puts what was built into the system")
+    for word, after in pairwise((*args, "")):
         entry = after if word == "-D" else word.removeprefix("-D") if word.startswith("-D") else ""
         if _CMAKE_RUNS.fullmatch(entry):
             name = entry.partition("=")[0]
@@ -167,7 +170,7 @@ _GO = (
     flags("-v -race -short -x -n -a -json -cover -failfast -trimpath -u -d -t -w -l"),
 )
 _CC = (
-    runs("-wrapper -fplugin -B -specs --specs -Xlinker"),
+    runs("--config -wrapper -fplugin -B -specs --specs -Xlinker"),
     writes("-o -MF"),
     takes("-D -U -l -x -std -MT -MQ -Xpreprocessor"),
     reads("-I -L -include -isystem"),
@@ -212,7 +215,7 @@ golangci-lint staticcheck typos sqlfluff gitleaks radon lizard
 """
 _CHECKERS = """
 mypy black flake8 isort pylint pyright basedpyright pyflakes pycodestyle pydocstyle autopep8 yapf
-autoflake eslint prettier tsc jest vitest biome stylelint rubocop phpunit phpcs
+autoflake eslint tsc jest vitest biome stylelint phpunit phpcs
 phpstan standard oxlint knip ava tap cypress playwright vite webpack rollup esbuild next nuxt
 astro turbo nx lerna swc babel coverage import-linter lint-imports sphinx-build mkdocs
 django-admin alembic behave robot locust hypothesis ty pyrefly deptry interrogate
@@ -228,7 +231,8 @@ BUILD = table(
         reader=_make,
     ),
     *ordinary("rake", *_RAKE, operands=Operands.DATA, reader=_make),
-    *ordinary("mocha rspec cucumber", *_REQUIRING, _CONFIG),
+    *ordinary("prettier", _CONFIG, flags("-c -l -w -u --check --write --list-different")),
+    *ordinary("mocha rspec cucumber rubocop", *_REQUIRING, _CONFIG),
     *ordinary(
         "cmake",
         runs("-P -E -C"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from ..decision import Decision
 from ..reading import Touch, Verb
@@ -62,6 +63,20 @@ def _dd(program: Program, args: tuple[str, ...], found: Found) -> None:
             found.touches.append(Touch(Verb.READ, value))
 
 
+def _special_bits(program: Program, mode: str, found: Found) -> None:
+    digits = mode.lstrip("0")
+    if "s" in mode or (digits.isdigit() and len(digits) > 3 and digits[0] in "234567"):
+        found.veto(f"{program.name} setuid", "sets the set-user-id or set-group-id bit")
+
+
+def _moded(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """`install -m MODE`, `mkdir --mode=MODE`."""
+    for word, after in pairwise((*args, "")):
+        given = re.fullmatch(r"(?:-[A-Za-ln-z]*m|--mo\w*)=?(.*)", word)
+        if given:
+            _special_bits(program, given[1] or after, found)
+
+
 def _chmod(program: Program, args: tuple[str, ...], found: Found) -> None:
     """The first operand is the mode; it may begin with a dash."""
     found.changes = True
@@ -69,9 +84,7 @@ def _chmod(program: Program, args: tuple[str, ...], found: Found) -> None:
     deep = "--recursive" in args or any("R" in word for word in short)
     words = [word for word in args if word not in short and not word.startswith("--")]
     mode, paths = (words[0], words[1:]) if words else ("", [])
-    digits = mode.lstrip("0")
-    if "s" in mode or (digits.isdigit() and len(digits) > 3 and digits[0] in "234567"):
-        found.veto("chmod setuid", "sets the set-user-id or set-group-id bit")
+    _special_bits(program, mode, found)
     if deep:
         found.remark(Decision.ASK, "chmod -R", "changes the rights of a whole tree")
     found.touches += [Touch(Verb.WRITE, path, deep=deep) for path in paths]
@@ -112,7 +125,7 @@ def _hostname(program: Program, args: tuple[str, ...], found: Found) -> None:
 
 def _jq(program: Program, args: tuple[str, ...], found: Found) -> None:
     if any(
-        re.search(r"\$ENV|\benv\b|\binput_filename\b|\bimport\b", word)
+        re.search(r"\$ENV|\benv\b|\binput_filename\b|\bimport\b|\binclude\b", word)
         for word in found.operands[:1]
     ):
         found.remark(Decision.ASK, "jq environment", "may print the environment into the record")
@@ -233,7 +246,13 @@ FILES = table(
     *(Program(name, reads_only=True, raw=True, reader=_variable) for name in ("printf", "test")),
     Program("date", reads_only=True, raw=True, reader=_date),
     Program("printenv", Decision.ASK, "prints the environment into the record", reads_only=True),
-    *ordinary("mkdir", takes("-m --mode"), flags("-p -v --parents"), operands=Operands.WRITE),
+    *ordinary(
+        "mkdir",
+        takes("-m --mode"),
+        flags("-p -v --parents"),
+        operands=Operands.WRITE,
+        reader=_moded,
+    ),
     *ordinary("touch", takes("-d -t --date"), reads("-r --reference"), operands=Operands.WRITE),
     *ordinary("tee", flags("-a -i -p --append"), operands=Operands.WRITE),
     *ordinary("cp", *_COPY_OPTIONS, operands=Operands.COPY),
@@ -244,6 +263,7 @@ FILES = table(
         *_COPY_OPTIONS,
         runs("--strip-program"),
         operands=Operands.COPY,
+        reader=_moded,
     ),
     *ordinary(
         "split",

@@ -40,6 +40,10 @@ _VALUED_GLOBALS = frozenset(
 )
 
 
+_SHOWING = re.compile(r"(?i)(core\.(quotepath|abbrev)|color\.[a-z.]+|advice\.[a-z]+)=[\w-]*")
+"""Settings that change nothing but how something is shown."""
+
+
 def _global(program: Program, args: tuple[str, ...], found: Found) -> None:
     """The options before the subcommand; what follows them comes back as a command line."""
     words = list(args)
@@ -53,6 +57,9 @@ def _global(program: Program, args: tuple[str, ...], found: Found) -> None:
             found.touches.append(Touch(Verb.LIST, found.cwd))
             if found.cwd.startswith(("/", "~", "..")):
                 found.remark(Decision.ASK, "git -C", "works on another repository")
+            continue
+        if word == "-c" and words and _SHOWING.fullmatch(words[0]):
+            words.pop(0)
             continue
         if word in _VALUED_GLOBALS and words:
             words.pop(0)
@@ -226,7 +233,8 @@ _GREP = (
     takes("-e -A -B -C --max-depth"),
     reads("-f"),
     letters("abcEFGhHiIlLnopqvwWz"),
-    flags("--cached --untracked --name-only --count --line-number --ignore-case --no-color"),
+    flags("--and --or --not --all-match --cached --untracked --name-only --count --line-number"),
+    flags("--ignore-case --no-color"),
     asks("reads files that are not of the repository", "--no-index"),
 )
 _BRANCH = asks(

@@ -22,7 +22,7 @@ _COMPUTING = frozenset(
         __future__ abc array ast base64 binascii bisect calendar cmath collections colorsys copy
         csv dataclasses datetime decimal difflib enum errno fractions functools graphlib hashlib
         heapq hmac html ipaddress itertools json keyword locale math numbers platform pprint
-        random re secrets statistics string struct textwrap time token unicodedata uuid zlib
+        random re secrets statistics string struct textwrap time token tomllib unicodedata uuid zlib
         zoneinfo
         """
     )
@@ -120,16 +120,15 @@ def _opened(tree: ast.AST) -> Iterator[tuple[ast.Name, str]]:
 
 
 def _of_sys(tree: ast.AST) -> set[int]:
-    """The nodes of `sys.version` and its kin, and of an `import sys` under its own name."""
+    """The nodes of `sys.version` and its kin."""
     known: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.value.id == "sys" and node.attr in _OF_SYS:
-                known |= {id(node), id(node.value)}
-        elif isinstance(node, ast.Import):
-            others = [one for one in node.names if one.name != "sys" or one.asname]
-            if not others:
-                known.add(id(node))
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and (node.value.id, node.attr in _OF_SYS) == ("sys", True)
+        ):
+            known |= {id(node), id(node.value)}
     return known
 
 
@@ -152,7 +151,8 @@ def _names_elsewhere(node: ast.AST) -> bool:
 
 def _imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
+        # Under its own name, each use of `sys` is looked at instead.
+        return [one.name for one in node.names if one.name != "sys" or one.asname]
     if isinstance(node, ast.ImportFrom):
         return [node.module or "."]
     return []

@@ -162,6 +162,7 @@ _NODE = (
     ),
     runs("-i --interactive", Value.NONE),
     flags("--test --check --watch --experimental-strip-types --no-warnings --version --help -v"),
+    flags("-c --experimental-vm-modules --no-deprecation --enable-source-maps --test-only"),
 )
 _PHP = (
     runs("-r -R -B -E -F -f -z -S -t -d -a -c"),

@@ -303,6 +303,7 @@ SEARCH = table(
         "zip",
         runs("-TT --unzip-command"),
         asks("removes what it packs", "-m --move"),
+        asks("takes names from its input", "-@ --names-stdin"),
         operands=Operands.WRITE,
         reader=_zip,
     ),

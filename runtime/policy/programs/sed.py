@@ -35,6 +35,7 @@ _GROUP = rf"\{{\s*(?:{_SIMPLE}|{_substitution('/')})(?:\s*;\s*(?:{_SIMPLE}|{_sub
 """One group of plain commands, none of which takes the rest of the line."""
 _PLAIN = re.compile(rf"(?:\s*{_ADDRESS}\s*!?\s*(?:{_COMMANDS}|{_GROUP})\s*(?:;|\n|$))*")
 _WRITES = re.compile(r"(?:^|[;{}\n]|[0-9$/])\s*[rRwW]\s*([^\s;}]\S*)")
+_IN_PLACE = re.compile(r"-[nErsuz]*i")
 _SHORT = frozenset("nErsuz")
 _LONG = frozenset(
     listed("""
@@ -90,9 +91,9 @@ def _arguments(args: tuple[str, ...], found: Found) -> _Arguments:
             name = word.partition("=")[2] or (words.pop(0) if words else "")
             found.touches.append(Touch(Verb.RUN, name))
             found.opaque("sed -f", "the sed script is in a file that was not read")
-        elif word.startswith(("-i", "--in-place")):
+        elif word.startswith("--in-place") or (short and _IN_PLACE.match(word)):
             given.in_place = True
-            suffix = word.partition("=")[2] if word.startswith("--") else word[2:]
+            suffix = word.partition("=")[2] if not short else word.partition("i")[2]
             if "/" in suffix:
                 found.touches.append(Touch(Verb.WRITE, suffix))
         elif word.startswith("-") and word != "-":
@@ -106,5 +107,3 @@ def _option(word: str, short: bool, given: _Arguments, found: Found) -> None:
     if not (_SHORT.issuperset(word[1:]) if short else word in _LONG):
         name = word.partition("=")[0]
         found.remark(Decision.ASK, "sed unknown option", f"sed has an unknown option: {name}")
-    if short and "i" in word:
-        given.in_place = True

@@ -112,8 +112,11 @@ def _xargs(program: Program, args: tuple[str, ...], found: Found) -> None:
 def _remaining(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Runners of a project's tools: `uv run X`, `npx X`."""
     found.local = True
-    if found.operands:
-        found.inner.append(tuple(found.operands))
+    words = tuple(found.operands)
+    if words and program.name == "uv run" and words[0].endswith(".py"):
+        words = ("python3", *words)
+    if words:
+        found.inner.append(words)
 
 
 def _wrapper(
@@ -247,7 +250,7 @@ PROJECT_RUN = Program(
     strict=True,
     options=(
         flags("--offline --frozen --no-sync --locked --no-progress -q --quiet --dev --no-dev"),
-        flags("--all-extras"),
+        flags("--all-extras -m --module"),
         takes("--group --extra --package"),
         moves_to("--directory --project"),
         asks("may download a package", "--with --with-requirements --with-editable", Value.NEEDED),
