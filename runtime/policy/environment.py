@@ -13,6 +13,7 @@ _HARMLESS = re.compile(
     r"|PYTHONASYNCIODEBUG|PYTHONDEVMODE|PYTHONFAULTHANDLER|PYTEST_XDIST_AUTO_NUM_WORKERS|DJANGO_SETTINGS_MODULE"
     r"|FLASK_ENV|FLASK_DEBUG|NODE_ENV|BABEL_ENV|RUST_BACKTRACE|RUST_LOG|CARGO_TERM_COLOR|CARGO_NET_OFFLINE"
     r"|CGO_ENABLED|GOOS|GOARCH|RAILS_ENV|RACK_ENV|APP_ENV|ENVIRONMENT|LOG_LEVEL|LOGLEVEL|TESTING|TEST"
+    r"|PORT|HOST|UPDATE_SNAPSHOTS|SNAPSHOT_UPDATE|LOG_FORMAT|GOMAXPROCS|(VITE|REACT_APP|NEXT_PUBLIC)_\w+"
     r"|SOURCE_DATE_EPOCH|MAKELEVEL|CMAKE_BUILD_TYPE|JOBS|SEED|OMP_NUM_THREADS"
 )
 _LOADS_CODE = re.compile(
@@ -28,13 +29,13 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def judge(name: str) -> Remark | None:
     """What is to be said about setting a variable for a command."""
+    if _HARMLESS.fullmatch(name):
+        return None
     if _LOADS_CODE.fullmatch(name):
         decision = Decision.ESCALATE if name.startswith(("LD_", "DYLD_")) else Decision.ASK
         return Remark(
             "defaults", decision, "environment", f"{name} changes what runs, or what it reads"
         )
-    if _HARMLESS.fullmatch(name):
-        return None
     return Remark("defaults", Decision.ASK, "environment", f"sets the variable {name}")
 
 

@@ -56,7 +56,7 @@ def _scratch(place: Place) -> bool:
     """Whether a change stays in the cage's own temporary directories, and is a small one."""
     return not (place.touch.verb is Verb.DELETE and place.touch.deep) and all(
         protected.below(name, protected.SCRATCH)
-        and name not in protected.SCRATCH
+        and not (name in protected.SCRATCH and place.touch.deep)
         and not protected.hidden_below(name)
         for name in place.names
     )
@@ -76,7 +76,7 @@ def veto(part: Part, place: Place, context: Context) -> Remark | None:
     """What nobody can lift."""
     verb = place.touch.verb
     if place.inside:
-        return _veto_inside(place)
+        return _veto_inside(place, moved=part.program == "mv")
     for path in place.names:
         if verb is not Verb.LIST and protected.system_secret(path):
             return _deny("system secret", f"{shown(place)} is a secret of the system")
@@ -93,19 +93,33 @@ def veto(part: Part, place: Place, context: Context) -> Remark | None:
     return None
 
 
-def _veto_inside(place: Place) -> Remark | None:
+def _veto_inside(place: Place, *, moved: bool) -> Remark | None:
     if place.touch.verb not in CHANGES:
         return None
     names = (place.relative, place.real)
-    if place.touch.pattern and compiled(place.relative).fullmatch(".git"):
+    if place.touch.pattern and _may_name(place, protected.GIT_NAMES):
         return _deny("git directory", f"{shown(place)} fits the git directory")
     if any(protected.git_part(name) for name in names):
         return _deny("git directory", f"{shown(place)} belongs to git")
+    if place.touch.pattern and _may_name(place, protected.OWN_NAMES):
+        return _deny("own settings", f"{shown(place)} fits what governs this run")
     if any(protected.own_part(name) for name in names):
         return _deny("own settings", f"{shown(place)} governs this run")
     if place.touch.verb is Verb.DELETE and "." in names:
         return _deny("worktree", "removes the whole worktree")
+    everything = place.touch.pattern and place.touch.deep and not place.relative.strip("*")
+    if place.touch.verb is Verb.DELETE and everything and not moved:
+        return _deny("worktree", "removes everything in the worktree")
     return None
+
+
+def _may_name(place: Place, hidden: frozenset[str]) -> bool:
+    """Whether some part of a pattern may become one of these names, all of which begin with a
+    dot: a wildcard does not stand for that dot."""
+    parts = place.relative.casefold().split("/")
+    return any(
+        compiled(part).fullmatch(name) for part in parts if part.startswith(".") for name in hidden
+    )
 
 
 def _veto_pattern(place: Place, context: Context) -> Remark | None:
@@ -179,6 +193,13 @@ def _defaults_pattern(place: Place) -> Remark | None:
     if place.touch.verb in CHANGES and (why := protected.guided_by_pattern(place.relative)):
         return Remark("defaults", Decision.ASK, "guided file", f"{shown(place)}: {why}")
     name = posixpath.basename(place.relative)
+    if place.touch.verb in (Verb.READ, Verb.RUN):
+        if _may_name(place, protected.GIT_NAMES):
+            reason = f"{shown(place)} may hold a credential"
+            return Remark("defaults", Decision.ESCALATE, "git directory", reason)
+        if protected.secret_by_name(place.relative):
+            reason = f"{shown(place)} may hold a secret"
+            return Remark("defaults", Decision.ESCALATE, "secret", reason)
     if place.touch.verb is Verb.LIST or not any(char.isalpha() or char == "." for char in name):
         return None
     pattern = compiled(name)

@@ -56,6 +56,8 @@ def read_script(reader: CommandReader, text: str, cwd: str, depth: int) -> list[
     if unseen:
         shown = ", ".join(unseen[:5])
         state.note("hidden characters", f"holds invisible or control characters: {shown}")
+    if "$\\\n" in text:
+        state.note("not readable", "a dollar sign goes on behind the end of its line")
     if _FOREIGN_END.search(text):
         state.note("not readable", "the end of a here-document is not plain ASCII")
     root = parse(source)

@@ -189,6 +189,8 @@ SCRIPTS = [
     "cat <<E && git stash\n\\\nlist\nE\nls",
     "sort -o 0<README.md docs/a.md",
     "ls {fd}>o12",
+    "sort one $\\\n'a'",
+    "cat README.md > $\\\n",
     "ls done [[\\# 3> o7",
     # the rest
     "set",
@@ -257,6 +259,11 @@ ORDINARY_SCRIPTS = [
     "[[ -f README.md ]] && cat README.md",
     "git commit -m \"$(cat <<'EOF'\nfix: x\n\nBody with `x` and $(y).\nEOF\n)\"",
     "for i in $(seq 3); do pytest -q; done",
+    "chmod 644 *",
+    "sed -i s/a/b/ *",
+    "mktemp -d",
+    "GOOS=linux go build ./...",
+    "PORT=3000 npm start",
 ]
 
 
@@ -290,6 +297,36 @@ def test_tools_of_the_project_are_asked_about_where_nobody_lists_them() -> None:
     assert WORLD.decide(tool("npx", "create-thing")).decision is Decision.ASK
     assert WORLD.decide(tool("create-thing")).decision is DENY
     assert WORLD.decide(tool("npx", "sudo", "ls")).decision is DENY
+
+
+@pytest.mark.parametrize(
+    ("expected", "script"),
+    [
+        (DENY, "rm -rf *"),
+        (DENY, "rm -rf ./*"),
+        (DENY, "rm -rf .*"),
+        (DENY, "rm -rf .g*"),
+        (DENY, "cd .git; rm -f *"),
+        (DENY, "touch .g?t/x"),
+        (DENY, "cp README.md .gi[t]/hooks/pre-commit"),
+        (DENY, "cp README.md src/.G*/hooks/pre-commit"),
+        (DENY, "cp README.md .m31?/policy.toml"),
+        (Decision.ESCALATE, "cat .g?t/config"),
+        (Decision.ESCALATE, "cat .ssh/*"),
+        (Decision.ESCALATE, "cat secrets/*"),
+        (Decision.ESCALATE, "cat certs/*.pem"),
+        (ALLOW, "cat *"),
+        (ALLOW, "cat .*ignore"),
+        (ALLOW, "cat .github/workflows/*.yml"),
+        (Decision.ASK, "rm *"),
+        (Decision.ASK, "rm -rf src/*"),
+        (Decision.ASK, "rm -f *.log"),
+        (Decision.ASK, "cp README.md /tmp/"),
+        (DENY, "chmod -R 777 /tmp"),
+    ],
+)
+def test_a_star_is_none_of_the_hidden_names(expected: Decision, script: str) -> None:
+    assert WORLD.decide(shell(script)).decision is expected
 
 
 @pytest.mark.parametrize(

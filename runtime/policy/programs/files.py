@@ -253,6 +253,7 @@ FILES = table(
         operands=Operands.WRITE,
         reader=_moded,
     ),
+    *ordinary("mktemp", takes("--suffix"), writes("-p --tmpdir"), operands=Operands.WRITE),
     *ordinary("touch", takes("-d -t --date"), reads("-r --reference"), operands=Operands.WRITE),
     *ordinary("tee", flags("-a -i -p --append"), operands=Operands.WRITE),
     *ordinary("cp", *_COPY_OPTIONS, operands=Operands.COPY),

@@ -27,7 +27,7 @@ DEFAULT_PROGRAMS: frozenset[str] = frozenset(
     sqlite3 sh bash dash docker
 
     command type free uptime cal groups tty tac egrep base32 b2sum hexdump csplit expand unexpand
-    less more dd rsync link unlink bunzip2 unxz zgrep bzcat xzcat zstdcat fdfind ionice watch
+    less more mktemp dd rsync link unlink bunzip2 unxz zgrep bzcat xzcat zstdcat fdfind ionice watch
     gawk nawk nodejs ts-node tsx pypy pypy3 gmake clang-check as strip ranlib readelf size gfortran
     javadoc scalac kotlin lein invoke task doit scons pants rubocop phpunit phpcs phpstan
     gofmt goimports staticcheck shfmt stylua taplo hadolint markdownlint actionlint codespell
