@@ -14,7 +14,7 @@ from .options import read_options
 from .places import HARMLESS, Lens, TooManyPaths
 from .programs.model import Found, Operands, Program
 from .reading import CHANGES, COMMANDS, Part, Place, Remark, Touch, Verb
-from .words import Wild
+from .words import UNREAD, Wild
 
 MAX_DEPTH = 6
 _MULTI_CALL = frozenset({"busybox", "toybox", "coreutils", "uutils"})
@@ -82,6 +82,9 @@ class CommandReader:
 
     def _judge_program(self, name: str, found: Found, *, local: bool) -> str | None:
         """Whether the cage may run this name at all; returns the file it stands for."""
+        if UNREAD in name or isinstance(name, Wild):
+            found.opaque("program", "a program is named only when the script runs")
+            return None
         if _odd(name):
             found.opaque("odd name", "the program's name holds blanks or invisible characters")
         if "/" in name or name in ("", ".", ".."):

@@ -234,6 +234,8 @@ class _Walk:
         command = self.state.text(node).split(None, 1)[0]
         if command not in ("export", "readonly", "local", "unset"):
             self.state.note("declaration", "declares variables with attributes")
+        if not node.named_children:
+            self.state.note("declaration", "prints every variable into the record")
         for child in node.named_children:
             if child.type == "variable_assignment":
                 name, word = self._assigned(child, nesting)

@@ -194,6 +194,10 @@ SCRIPTS = [
     "ls done [[\\# 3> o7",
     # the rest
     "set",
+    "export",
+    "readonly",
+    "timeout 5 $x",
+    "env ./*.sh",
     "echo $(<.env)",
     "echo `date`",
     "[[ x -eq 1 ]]",
@@ -291,6 +295,11 @@ def test_an_ordinary_command_needs_no_person(line: str) -> None:
 def test_an_ordinary_script_needs_no_person(script: str) -> None:
     verdict = WORLD.decide(shell(script))
     assert verdict.decision is ALLOW, verdict.reason
+
+
+def test_a_program_that_cannot_be_read_is_asked_about() -> None:
+    for script in ("time (ls; pwd)", "timeout 5 $COMMAND", "env $COMMAND x"):
+        assert WORLD.decide(shell(script)).decision is Decision.ASK
 
 
 def test_tools_of_the_project_are_asked_about_where_nobody_lists_them() -> None:
