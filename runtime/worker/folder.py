@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import time
 from pathlib import Path
 
 from runtime.core.errors import Unavailable
+
+log = logging.getLogger(__name__)
+_LOOKS_SECONDS = 0.2
+"""Longer than anybody holds it who only looks where the site is served."""
 
 
 def lock(folder: Path) -> int:
@@ -17,7 +23,7 @@ def lock(folder: Path) -> int:
     path = _path(folder)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _hold(descriptor)
     except BlockingIOError as error:
         holder = os.read(descriptor, 200).decode("utf-8", "replace").strip().partition("\n")[0]
         os.close(descriptor)
@@ -30,10 +36,28 @@ def lock(folder: Path) -> int:
     return descriptor
 
 
+def _hold(descriptor: int) -> None:
+    """Lock it. Raises `BlockingIOError` where it stays locked."""
+    until = time.monotonic() + _LOOKS_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
 def serves(folder: Path, url: str) -> None:
-    """Note where the holder of the lock serves the site."""
-    with open(_path(folder), "a", encoding="utf-8") as file:
-        file.write(f"{url}\n")
+    """Note where the holder of the lock serves the site; without it, links have the address of the
+    settings."""
+    try:
+        with open(_path(folder), "a", encoding="utf-8") as file:
+            file.write(f"{url}\n")
+    except OSError as error:
+        log.warning("Where the site is served could not be noted: %s", error)
 
 
 def served_at(folder: Path) -> str:
