@@ -5,7 +5,6 @@ Never a password, a link or a name that nobody has. What strangers can cause is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 
 from runtime.core import clock
@@ -37,10 +36,11 @@ def signed_out(user: User) -> None:
     _write(PersonSignedOut(name=user.get_username()), user)
 
 
-def choose_password(user: User, save: Callable[[], object]) -> None:
-    """A person chose a password: `save` stores it, and both are written or neither."""
+def keep_password(user: User) -> None:
+    """A person chose a password, which `user` holds already: it is stored together with its event,
+    or not at all. Nothing else of them is written."""
     with book.open_system() as system:
-        save()
+        user.save(update_fields=["password"])
         payload = PersonPasswordSet(name=user.get_username())
         system.append(payload, actor=f"user:{user.get_username()}")
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -126,3 +127,20 @@ def test_a_password_that_cannot_be_journaled_is_not_set(cast, client, monkeypatc
         client.post("/password/", chosen)
     alice.refresh_from_db()
     assert not alice.has_usable_password()
+
+
+def test_a_new_password_takes_nothing_back_that_was_changed_meanwhile(cast, client, monkeypatch):
+    alice, slow = cast.alice, User.set_password
+    hashed_alone: list[bool] = []
+
+    def dismissed_meanwhile(self: User, raw: str | None) -> None:
+        hashed_alone.append(not connection.in_atomic_block)
+        slow(self, raw)
+        User.objects.filter(pk=self.pk).update(is_active=False)
+
+    client.force_login(alice)
+    monkeypatch.setattr(User, "set_password", dismissed_meanwhile)
+    client.post("/password/", {"new_password1": PASSWORD, "new_password2": PASSWORD})
+    alice.refresh_from_db()
+    assert alice.check_password(PASSWORD) and not alice.is_active
+    assert hashed_alone == [True], "nobody else can write while the chain is locked"

@@ -75,7 +75,8 @@ def password(request: HttpRequest) -> HttpResponse:
     kind = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
     form = kind(user, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        sessions.choose_password(user, form.save)
+        form.save(commit=False)  # it takes its time, which no lock should last
+        sessions.keep_password(user)
         update_session_auth_hash(request, user)
         messages.success(request, "Your password is set. You can sign in with it from now on.")
         return redirect("runs")
