@@ -47,22 +47,30 @@ def _stand_ins(session: Session, paths: Sequence[str]) -> set[str]:
     Python's own: of that name, where the repository had none of its own."""
     folders = import_folders(session.state.verification)
     modules = {path: module_of(unwritten(path), folders) for path in paths}
-    found = {
-        path: name
-        for path, (folder, name) in modules.items()
-        if name and not _at_base(session, folder, name)
-    }
-    if not found:
+    new = _new(session, {module for module in modules.values() if module[1]})
+    if not new:
         return set()
-    spec = session.space.spec()
-    return {path for path, name in found.items() if is_known(name) or installed(spec, name)}
+    there = installed(session.space.spec())
+    return {
+        path
+        for path, module in modules.items()
+        if module in new and (is_known(module[1]) or module[1] in there)
+    }
 
 
-def _at_base(session: Session, folder: str, name: str) -> bool:
-    """Whether the repository had a module of its own there."""
-    above = () if folder == "." else tuple(folder.split("/"))
+def _new(session: Session, modules: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those (folder and name) that the repository did not have. Its folders are read once each,
+    however many there are."""
     objects, base = session.space.repository.objects, session.state.base_tree
-    return any(objects.entry(base, (*above, own)) for own in (name, f"{name}.py"))
+    found = set()
+    for folder in {folder for folder, _ in modules}:
+        above = () if folder == "." else tuple(folder.split("/"))
+        had = objects.listing(base, above)
+        for name in (name for place, name in modules if place == folder):
+            package = (*above, name, "__init__.py")
+            if f"{name}.py" not in had and not (name in had and objects.entry(base, package)):
+                found.add((folder, name))
+    return found
 
 
 def marks(session: Session, events: Sequence[Payload]) -> list[Payload]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,14 +15,9 @@ _FOLDERS = (
 )
 
 
-def installed(spec: CageSpec, name: str) -> bool:
-    """Whether an environment, a toolchain or the system has a module `name`, an identifier."""
-    return any(
-        (place / name).is_dir()
-        or (place / f"{name}.py").is_file()
-        or any(place.glob(f"{name}.*.so"))
-        for place in _places(spec)
-    )
+def installed(spec: CageSpec) -> frozenset[str]:
+    """The modules that the environments, the toolchains and the system have."""
+    return frozenset(name for place in _places(spec) for name in _modules(place))
 
 
 def _places(spec: CageSpec) -> Iterator[Path]:
@@ -29,3 +25,14 @@ def _places(spec: CageSpec) -> Iterator[Path]:
     for root in dict.fromkeys(roots):
         for pattern in _FOLDERS:
             yield from Path(root).glob(pattern)
+
+
+def _modules(place: Path) -> Iterator[str]:
+    try:
+        entries = [*os.scandir(place)]
+    except (FileNotFoundError, NotADirectoryError):
+        return  # an environment that is being made anew, or a file of that name
+    for entry in entries:
+        name, _, ending = entry.name.partition(".")
+        if entry.is_dir() if not ending else ending == "py" or ending.endswith("so"):
+            yield name

@@ -62,6 +62,12 @@ class Objects:
             sha = raw.decode()
         return mode, sha
 
+    def listing(self, tree: str, names: tuple[str, ...]) -> frozenset[str]:
+        """The names in a folder of a tree, none where there is no such folder."""
+        found = self.entry(tree, names)
+        here = self._get(found[1]) if found is not None and found[0] == DIRECTORY else None
+        return frozenset(map(os.fsdecode, here)) if isinstance(here, Tree) else frozenset()
+
     def blob(self, tree: str, names: tuple[str, ...]) -> bytes | None:
         """The content of a file in a tree, None where it is none."""
         found = self.entry(tree, names)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from types import SimpleNamespace
+
 import pytest
 from django.test import Client
 
 from runtime import approvals, runs
+from runtime.agent import inputs
+from runtime.agent.state import State
 from runtime.runs import replay
-from tests.agent.scenes import answer, seen, shell, tree, write
-from tests.kit import EDIT, FINISH, VERIFY, play, repository, workspace
+from tests.agent.scenes import answer, seen, shell, space, tree, write
+from tests.kit import EDIT, FINISH, VERIFY, git, play, repository, workspace
 
 PASSES = "import unittest\n\nclass Test(unittest.TestCase):\n    def test(self):\n        pass\n"
 CHANGE = [write("tests/test_notes.py", PASSES), EDIT, VERIFY, FINISH]
@@ -96,6 +101,36 @@ def test_A15_a_new_module_in_the_place_of_an_installed_one_is_marked(cast, path)
         "finish",
         "verification_inputs_changed",
     )
+
+
+def test_A15_a_folder_of_that_name_that_was_no_module_does_not_hide_it(cast):
+    root = installed("helper_lib")
+    (root / "helper_lib").mkdir()
+    (root / "helper_lib" / "data.txt").write_text("x\n")
+    git(root, "add", "helper_lib")
+    git(root, "commit", "-qm", "data")
+    workspace(cast.alice, root, verify=("python3 check.py",), env=(".venv",))
+    told = play(cast.alice, [write("helper_lib/__init__.py", ""), VERIFY, FINISH])
+    assert told.of("verification.inputs_changed")[0]["paths"] == ["helper_lib/__init__.py"]
+
+
+def test_many_new_modules_are_looked_at_together(cast, monkeypatch):
+    workspace(cast.alice, installed("helper_lib"), verify=("python3 check.py",), env=(".venv",))
+    told = play(cast.alice, [EDIT, VERIFY, FINISH])
+    state = State(
+        base_tree=told.of("run.submitted")[0]["tree"], verification=(("python3", "check.py"),)
+    )
+    session = SimpleNamespace(state=state, space=space(told))
+    objects = session.space.repository.objects
+    reads: list[str] = []
+    get = objects._get
+    monkeypatch.setattr(objects, "_get", lambda name: (reads.append(name), get(name))[1])
+    listed: list[str] = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (listed.append(str(path)), scandir(path))[1])
+    many = [f"m{number}.py" for number in range(500)]
+    assert inputs.watched(session, [*many, "helper_lib.py"]) == ["helper_lib.py"]
+    assert len(reads) < 20 and len(listed) < 200
 
 
 def test_new_modules_of_other_names_and_the_repositorys_own_are_not_marked(cast):
