@@ -88,7 +88,7 @@ def _card(session: Session, kind: str, body: dict[str, Any], verdict: Verdict) -
     return Card(
         sentence=f"{session.task.role} wants to {verb} {_what(kind, shown)}".strip(),
         action=shown,
-        diff=_diff(session, body, [*unseen, *watched]),
+        diff=_diff(session, body, [*unseen, *(watched if kind == "finish" else ())]),
         reason=verdict.reason,
         rule=verdict.rule,
         stages=[

@@ -10,17 +10,18 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from runtime.core.actions import GitPush, RunTool, parse
 from runtime.core.digests import sha256
-from runtime.core.errors import Refused
 from runtime.journal.kinds import CheckpointCreated
 from runtime.policy.guarding import guarded
-from runtime.workspaces import verbs
+from runtime.policy.reading import COMMANDS
 from runtime.workspaces.edit import state as told
 from runtime.workspaces.paths import unwritten, written
 
 from .session import Session
 from .state import EDITS, Pending
+
+_NO_FILE = "no file"
+"""A link, a folder or another repository: no edit makes one."""
 
 
 def unseen(session: Session, checkpoint: CheckpointCreated) -> set[str]:
@@ -52,9 +53,12 @@ def _edits(session: Session, pending: Pending) -> Iterator[tuple[str, str, str]]
 
 
 def _state(session: Session, tree: str, path: str) -> str:
-    """A file of a tree, in the words of the record."""
-    content = session.space.repository.objects.blob(tree, tuple(path.split("/")))
-    return "" if content is None else told(sha256(content), _mode(session, tree, path))
+    """What a tree has at a path, in the words of the record."""
+    objects, names = session.space.repository.objects, tuple(path.split("/"))
+    if objects.entry(tree, names) is None:
+        return ""
+    content = objects.blob(tree, names)
+    return _NO_FILE if content is None else told(sha256(content), _mode(session, tree, path))
 
 
 def _mode(session: Session, tree: str, path: str) -> int:
@@ -70,19 +74,13 @@ def _plain(state: str) -> str:
 
 
 def handed_over(session: Session, body: dict[str, Any]) -> str:
-    """The tree that an action takes out of the worktree, by delivery or push, or ""."""
-    action = parse(body)
-    if isinstance(action, RunTool):
-        try:
-            verb = verbs.server_verb(action)
-        except Refused:
-            return ""
-        pushes = isinstance(verb, GitPush)
-    else:
-        pushes = isinstance(action, GitPush)
-    if pushes:
+    """The tree that an action may take out of the worktree: a delivery the run's, a push the last
+    commit's. A command may be a push, as only the gate can tell. "": it takes none."""
+    if body["kind"] == "finish":
+        return session.state.tree
+    if body["kind"] == "git_push" or body["kind"] in COMMANDS:
         return session.space.repository.objects.tree_of(session.state.head)
-    return session.state.tree if body["kind"] == "finish" else ""
+    return ""
 
 
 def delivered(session: Session, tree: str) -> list[str]:

@@ -110,6 +110,17 @@ def test_only_what_the_edit_said_it_would_make_counts_as_seen(cast, content):
     assert guarded.unseen(session, point) == (set() if content == "on: push\n" else {CI})
 
 
+def test_a_link_in_the_place_of_a_file_that_a_patch_removes_is_not_what_was_seen(cast):
+    link = f"import os; os.remove({CI!r}); os.symlink('elsewhere', {CI!r})"
+    begun(cast, {CI: "on: push", "place.py": link})
+    told = approved(play(cast.alice, [tool("python3", "place.py"), VERIFY, FINISH]), cast.bob)
+    point = CheckpointCreated(**told.of("checkpoint.created")[0])
+    files = ((CI, f"644 {sha256(b'on: push')}", ""),)
+    pending = Pending(point.action, "apply_patch", 1, {}, started=True, files=files)
+    state = State(tree=told.of("run.submitted")[0]["tree"], pending=pending)
+    assert guarded.unseen(SimpleNamespace(state=state, space=space(told)), point) == {CI}
+
+
 def test_a_command_after_the_edit_voids_what_was_seen_of_it(cast):
     begun(cast)
     steps = [write(CI, "on: pull_request\n"), shell("cp -r kit/. ."), VERIFY, FINISH]
@@ -177,6 +188,17 @@ def test_the_card_of_a_push_names_them(cast):
     card = approvals.card(told.pending)
     assert told.pending.rule == "git push" and card["guarded_files"] == [CI]
     assert CI in card["reason"] and "+on: push" in card["diff"]
+
+
+def test_the_card_of_a_push_by_a_script_names_them_too(cast):
+    begun(cast)
+    commit = {"kind": "git_commit", "message": "work"}
+    told = play(cast.alice, [shell("cp -r kit/. ."), commit, shell("cd . && git push")])
+    while "push" not in str(approvals.card(told.pending)["action"]):
+        answer(told, cast.bob)
+        told.work()
+    card = approvals.card(told.pending)
+    assert card["guarded_files"] == [CI] and "+on: push" in card["diff"]
 
 
 def test_the_recorded_decision_is_the_same_when_it_is_decided_again(cast):
