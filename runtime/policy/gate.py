@@ -18,6 +18,9 @@ from .reading import CHANGES, COMMANDS, Verb
 from .stages import STAGES, Stage
 from .verdict import CHANGES_GUARDED, CHANGES_VERIFICATION, Risk, Source, StageResult, Verdict
 
+_SOME = 8
+"""Fewer than half of the effects that a record keeps."""
+
 
 def gate(
     request: Request, context: Context, stages: tuple[tuple[str, Stage], ...] = STAGES
@@ -150,11 +153,14 @@ def _effects(case: Case) -> tuple[str, ...]:
     """What would happen, in a few words each."""
     if case.reading is None:
         return ()
-    effects: list[str] = []
+    inputs: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
     if isinstance(case.subject, Finish):
-        effects += [f"{CHANGES_VERIFICATION}{path}" for path in case.context.changed_inputs]
+        inputs = tuple(f"{CHANGES_VERIFICATION}{path}" for path in case.context.changed_inputs)
     if any(part.hands_over for part in case.parts):
-        effects += [f"{CHANGES_GUARDED}{path}" for path in case.context.changed_guarded]
+        unseen = tuple(f"{CHANGES_GUARDED}{path}" for path in case.context.changed_guarded)
+    # The record keeps the first ones: some of each sort.
+    effects = [*inputs[:_SOME], *unseen[:_SOME], *inputs[_SOME:], *unseen[_SOME:]]
     for part in case.reading.parts:
         if part.program and part.tool != "network":
             effects.append(f"runs {part.program}")

@@ -15,6 +15,7 @@ from runtime.policy import Decision
 from runtime.policy.guarding import guarded
 from runtime.policy.language import place_of, read
 from runtime.policy.testing import Link, World, decisions, shell, tool
+from runtime.policy.verdict import CHANGES_GUARDED, CHANGES_VERIFICATION
 
 GUARDED = (
     # git's own hooks and settings as they can lie in a repository
@@ -231,3 +232,11 @@ def test_a_rule_may_decide_otherwise_about_what_a_command_has_left() -> None:
     layer = read("organisation.toml", text, *place_of("organisation.toml")).layer
     verdict = WORLD.decide(HANDED_OVER["finish"], layers=(layer,), changed_guarded=(".envrc",))
     assert (verdict.decision, verdict.rule) == ("ALLOW", "deliver")
+
+
+def test_the_record_of_a_verdict_names_some_of_each_sort_however_many_there_are() -> None:
+    many = tuple(f"tests/test_{number}.py" for number in range(100))
+    finish = HANDED_OVER["finish"]
+    told = WORLD.decide(finish, changed_inputs=many, changed_guarded=many).as_payload()["effects"]
+    assert any(one.startswith(CHANGES_VERIFICATION) for one in told)
+    assert any(one.startswith(CHANGES_GUARDED) for one in told)
