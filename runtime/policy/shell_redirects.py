@@ -24,6 +24,9 @@ def redirect(
     state: State, node: Node, around: Around, inner: Inner, read_text: ReadText
 ) -> list[Node]:
     """Add what a redirection touches; returns statements that the grammar put inside it."""
+    for child in node.named_children:
+        if child.type == "file_descriptor" and not state.text(child).isdecimal():
+            around.remarks.append(opaque("redirection", "a word is taken for a descriptor"))
     if node.type == "heredoc_redirect":
         return _heredoc(state, node, around, inner, read_text)
     if node.type == "herestring_redirect":

@@ -53,6 +53,11 @@ def hidden(char: str) -> bool:
     return unicodedata.category(char) in ("Cc", "Cf", "Zs", "Zl", "Zp", "Co", "Cn", "Cs")
 
 
+def _is_its_type(node: Node, source: bytes) -> bool:
+    """Whether an operator or keyword is spelled as what it is taken for."""
+    return source[node.start_byte : node.end_byte].strip() == node.type.encode().strip()
+
+
 def _seamless(node: Node) -> bool:
     """Whether the pieces of a node follow each other without a gap."""
     end = node.start_byte
@@ -73,6 +78,8 @@ def covered(root: Node, source: bytes) -> bool:
             return False
         if node.child_count == 0 or node.type in ("string", "heredoc_body"):
             if not _BETWEEN.fullmatch(source, end, max(end, node.start_byte)):
+                return False
+            if not (node.is_named or node.child_count or _is_its_type(node, source)):
                 return False
             end = max(end, node.end_byte)
         elif node.type in _WHOLE and not _seamless(node):

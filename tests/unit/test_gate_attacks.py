@@ -189,6 +189,8 @@ SCRIPTS = [
     "cat <<E && git stash\n\\\nlist\nE\nls",
     "sort -o 0<README.md docs/a.md",
     "ls {fd}>o12",
+    "cat -<<-E\nx\nE\nls",
+    "sort README.md -o1>o6",
     "sort one $\\\n'a'",
     "cat README.md > $\\\n",
     "ls done [[\\# 3> o7",
