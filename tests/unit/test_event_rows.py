@@ -95,3 +95,9 @@ def test_a_damaged_record_is_told_and_shown() -> None:
     row = events.render(event("run.succeeded", {"unreadable": "no <json>"}))
     assert "cannot be read" in row and "no &lt;json&gt;" in row
     assert "The run succeeded" not in row
+
+
+def test_a_shorter_prompt_is_told_in_tokens_as_no_letters_are_counted_for_other_scripts() -> None:
+    payload = {"shortened": 12, "dropped": 3, "before": 201_000, "after": 120_000}
+    row = events.render(event("context.compacted", {**payload, "reason": "window"}))
+    assert "about 40,000 tokens in place of 67,000" in row and "characters" not in row

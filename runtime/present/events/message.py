@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from runtime.core import letters
 from runtime.present import html, text, units
 
 from .view import Facts, Renderer, View
@@ -65,10 +66,10 @@ def _compacted(facts: Facts) -> View:
     if facts.text("reason") == "context_length":
         why = "its server found the question too long"
     title = format_html(
-        "the model is told less of what lies back, for {}: {} characters in place of {}",
+        "the model is told less of what lies back, for {}: about {} in place of {}",
         why,
-        f"{facts.number('after'):,}",
-        f"{facts.number('before'):,}",
+        units.count(facts.number("after") // letters.PER_TOKEN, "token"),
+        f"{facts.number('before') // letters.PER_TOKEN:,}",
     )
     return View(title, "box", "idle", "quiet")
 
