@@ -19,7 +19,8 @@ LONG = 64 << 10
 counts as it is."""
 LENGTH = 16
 _BLANKS = re.compile(
-    r"[\s\u00ad\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2800\u3164\ufe0f\ufeff]+"
+    r"[\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f"
+    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]+"
 )
 _CHANGING = re.compile(
     r"""
@@ -39,7 +40,8 @@ _CHANGING = re.compile(
 def of_text(text: str) -> str:
     """The same for observations that say the same."""
     looked, rest = text[:LONG], text[LONG:]
-    settled = _BLANKS.sub("", _CHANGING.sub("#", looked))
+    spaced = _BLANKS.sub(" ", looked)  # as the patterns of what changes have it
+    settled = _CHANGING.sub("#", spaced).replace(" ", "")
     return sha256(f"{settled}\0{rest}".encode("utf-8", "surrogatepass"))[:LENGTH]
 
 

@@ -153,3 +153,13 @@ def test_blanks_never_make_a_difference(text, blank):
     spread = blank.join(f" {text} ".split(" "))
     assert likeness.of_text(spread) == likeness.of_text(f" {text} ")
     assert likeness.of_action({"a": blank.join(text)}) == likeness.of_action({"a": text})
+
+
+@pytest.mark.parametrize(
+    "blank", ["\n", "\t", "\u2003", "  ", "\u200b ", "\u2066", "\U000e0041", "\ufe01"]
+)
+def test_blanks_of_any_sort_make_no_difference_to_what_changes_by_itself(blank):
+    plain = "took 5 s, process 81, at 2026-11-30 10:00:00"
+    later = "took 7 s, process 93, at 2026-12-01 11:30:00"
+    assert likeness.of_text(plain) == likeness.of_text(later.replace(" ", f" {blank}"))
+    assert likeness.of_text("all well") == likeness.of_text(blank.join("all well"))
