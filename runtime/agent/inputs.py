@@ -16,7 +16,7 @@ from runtime.journal.kinds import (
     GuardedFilesChanged,
     VerificationInputsChanged,
 )
-from runtime.policy.patterns import covers
+from runtime.policy.patterns import together
 from runtime.workspaces.inputs import (
     import_folders,
     is_known,
@@ -33,13 +33,9 @@ from .session import Session
 
 def watched(session: Session, paths: Sequence[str]) -> list[str]:
     """Those of some files that the verification runs, or that steer it."""
-    patterns = verification_inputs(session.state.verification)
+    named = together(verification_inputs(session.state.verification))
     stand_ins = _stand_ins(session, paths)
-    return [
-        path
-        for path in paths
-        if path in stand_ins or any(covers(pattern, unwritten(path)) for pattern in patterns)
-    ]
+    return [path for path in paths if path in stand_ins or named.fullmatch(unwritten(path))]
 
 
 def _stand_ins(session: Session, paths: Sequence[str]) -> set[str]:

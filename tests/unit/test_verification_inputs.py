@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import time
 
 import pytest
 
 from runtime.policy.language import place_of, read
+from runtime.policy.patterns import covers, together
 from runtime.policy.testing import World
 from runtime.workspaces.inputs import import_folders, module_of, verification_inputs
 
@@ -144,3 +146,21 @@ def test_A15_a_module_is_known_where_the_verification_would_import_it_first(
     command: str, path: str, module: tuple[str, str]
 ) -> None:
     assert module_of(path, import_folders([split(command)])) == module
+
+
+PATHS = ("tests/a.py", "src/tests/a.py", "conftest.py", "a/conftest.py", "a/b.py", "json.py", "",
+         "Makefile", "Makefile/x", "a\nb/test_x.py", "xtests", "pyproject.toml", "x.mk")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["pytest", "make test", "python3 ci/check.py", "cat x", "true"])
+def test_patterns_taken_together_say_what_each_says(command: str) -> None:
+    patterns = verification_inputs([split(command)])
+    each = [path for path in PATHS if any(covers(pattern, path) for pattern in patterns)]
+    assert [path for path in PATHS if together(patterns).fullmatch(path)] == each
+
+
+def test_a_checkpoint_of_many_files_is_looked_through_soon() -> None:
+    named = together(verification_inputs([split("python3 -m pytest")]))
+    began = time.perf_counter()
+    found = [n for n in range(30_000) if named.fullmatch(f"src/part{n % 100}/deep/module_{n}.py")]
+    assert found == [] and time.perf_counter() - began < 1
