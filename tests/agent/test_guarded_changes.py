@@ -223,6 +223,8 @@ def test_the_pages_say_so(cast, address):
     client.force_login(cast.bob)
     page = client.get(f"/runs/{told.run.pk}/{address}").content.decode()
     assert "changed files that other programs obey" in page and CI in page
+    if address == "?tab=evidence":
+        assert "A command has changed files that other programs obey" in page
     card = client.get(f"/approvals/{told.pending.pk}/").content.decode()
     assert "changed files that other programs obey" in card
     assert space(told).exists()

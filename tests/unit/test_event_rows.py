@@ -101,3 +101,9 @@ def test_a_shorter_prompt_is_told_in_tokens_as_no_letters_are_counted_for_other_
     payload = {"shortened": 12, "dropped": 3, "before": 201_000, "after": 120_000}
     row = events.render(event("context.compacted", {**payload, "reason": "window"}))
     assert "about 40,000 tokens in place of 67,000" in row and "characters" not in row
+
+
+@pytest.mark.parametrize("kind", ["guarded_files.changed", "verification.inputs_changed"])
+def test_a_mark_says_how_many_files_it_does_not_name(kind: str) -> None:
+    row = events.render(event(kind, {"action": "t.1", "paths": [f"f{n}" for n in range(23)]}))
+    assert "f19" in row and "f20" not in row and "and 3 more" in row

@@ -12,6 +12,9 @@ from runtime.present import badges, html, text, units
 
 from .view import Facts, Renderer, View
 
+NAMED = 20
+"""Files that a mark names at once."""
+
 
 def _commands(facts: Facts) -> SafeString:
     """The commands of a verification, each with its exit status and output."""
@@ -70,9 +73,14 @@ def _marked(said: str) -> Renderer:
     """A mark of the run, with the files that it is about."""
 
     def render(facts: Facts) -> View:
-        paths = [html.code(str(path), 120) for path in facts.items("paths")[:20]]
-        named = format_html_join(", ", "{}", ((path,) for path in paths))
-        return View(format_html("<strong>{}</strong> {}", said, named), "warn", "ask", "loud")
+        paths = facts.items("paths")
+        some = [html.code(str(path), 120) for path in paths[:NAMED]]
+        if len(paths) > NAMED:
+            some.append(format_html("and {} more", len(paths) - NAMED))
+        named = format_html_join(", ", "{}", ((one,) for one in some))
+        title = format_html("<strong>{}</strong> {}", said, named)
+        body = facts.block("paths", "Files") if facts.stored("paths") else html.EMPTY
+        return View(title, "warn", "ask", "loud", body)
 
     return render
 
@@ -135,8 +143,10 @@ def _delivered(facts: Facts) -> View:
 RENDERERS: dict[str, Renderer] = {
     "verification.passed": _verified(ok=True),
     "verification.failed": _verified(ok=False),
-    "verification.inputs_changed": _marked("What the verification runs has been changed"),
-    "guarded_files.changed": _marked("A command has changed guarded files"),
+    "verification.inputs_changed": _marked("What the verification runs has been changed:"),
+    "guarded_files.changed": _marked(
+        "A command has changed files that other programs obey, or that may hold secrets:"
+    ),
     "checkpoint.created": _checkpoint,
     "worktree.restored": _restored,
     "finish.refused": _finish_refused,
