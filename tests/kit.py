@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ from runtime.journal.rows import EventRow
 from runtime.models import Approval, Run, User, Workspace
 from runtime.people import service
 from runtime.worker import inline
+from tests import surroundings
 
 GIT = (
     "git",
@@ -55,7 +55,7 @@ class Cast:
 
 def repository(files: dict[str, str] | None = None) -> Path:
     """A git repository with one commit, in a temporary folder."""
-    root = Path(tempfile.mkdtemp(prefix="m31a-repo-")) / "project"
+    root = Path(surroundings.folder("m31a-repo-")) / "project"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
     for name, text in (files or {"notes.txt": "first line\nsecond line\n"}).items():

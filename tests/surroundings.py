@@ -15,21 +15,27 @@ OURS = ("M31A_", "OPENAI_", "ANTHROPIC_", "OLLAMA_")
 KEPT = frozenset({"M31A_TEST_DATABASE_URL"})
 
 
-def _isolate() -> None:
-    for name in [name for name in os.environ if name.startswith(OURS) and name not in KEPT]:
-        del os.environ[name]
-    # Short, because sockets are bound below it.
-    folder = tempfile.mkdtemp(prefix="m31a-")
+def folder(prefix: str) -> str:
+    """A temporary folder that goes when this process ends."""
+    made = tempfile.mkdtemp(prefix=prefix)
     owner = os.getpid()
 
     def remove() -> None:
         if os.getpid() == owner:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(made, ignore_errors=True)
 
     atexit.register(remove)
-    os.environ["M31A_DATA_DIR"] = folder
+    return made
+
+
+def _isolate() -> None:
+    for name in [name for name in os.environ if name.startswith(OURS) and name not in KEPT]:
+        del os.environ[name]
+    # Short, because sockets are bound below it.
+    data = folder("m31a-")
+    os.environ["M31A_DATA_DIR"] = data
     # Collected files would be here; WhiteNoise warns where the folder is missing.
-    os.mkdir(os.path.join(folder, "static"))
+    os.mkdir(os.path.join(data, "static"))
     # A shell that runs us in the background has Ctrl-C ignored, and our children would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

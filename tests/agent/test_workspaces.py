@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from runtime import blobs
 from runtime.core.errors import BadInput
 from runtime.models import Event, Run, Workspace
+from tests import surroundings
 from tests.agent.scenes import answer, seen, shell, tool, tree, write
 from tests.agent.test_delivery import apply, snapshot
 from tests.kit import EDIT, FINISH, VERIFY, git, play, repository, submit, workspace
@@ -20,7 +20,7 @@ NEST = "import os\nos.makedirs('inner/.git/objects', exist_ok=True)\nopen('inner
 
 def plain(files: dict[str, str]) -> Path:
     """A directory that is no repository."""
-    root = Path(tempfile.mkdtemp(prefix="m31a-plain-")) / "project"
+    root = Path(surroundings.folder("m31a-plain-")) / "project"
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
