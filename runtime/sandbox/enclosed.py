@@ -54,7 +54,9 @@ class Enclosed(Supervised):
             place = b"--chdir\0" + request["cwd"] + b"\0"
             made.append(pipe_with(setup["seccomp"]))
             made.append(pipe_with(setup["args"][request["profile"]] + place))
-            order = (broker.null, stdout, stderr, status, self.gate, made[1], made[2])
+            # stdin of its own: who shares an opened file shares its flags, owner and locks
+            made.append(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC))
+            order = (made[3], stdout, stderr, status, self.gate, made[1], made[2])
             self.monitor = os.posix_spawn(
                 setup["bwrap"],
                 [setup["tag"], *OPTIONS, *request["argv"]],

@@ -24,6 +24,7 @@ import struct
 import time
 
 from runtime.sandbox import privileges, processes
+from runtime.sandbox.traces import Traces
 
 TYPE_CHECKING = False  # see broker.py
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ RESULT = struct.Struct("=ii?qq")
 """RAN or NOT_STARTED, exit status, whether the session is as new, microseconds of CPU, bytes at the
 peak."""
 RAN, NOT_STARTED = range(2)
+WROTE = struct.Struct("=q")
+"""Bytes for the disk, of the orphans that have ended: nobody else may read that of this process."""
 OURS = 1  # processes that the kernel counts with the command's, beside bubblewrap's first
 _OWNER = 0xB701  # NS_GET_USERNS
 _KINDS = {
@@ -46,13 +49,13 @@ _KINDS = {
 _NO_EXEC = 8
 _DUMPABLE = 4
 _STANDING_SECONDS = 5.0  # until bubblewrap has come to its gate
-_SETTLE_SECONDS = 0.025  # longer than a tick of the clock by which files are dated
 _REQUEST_BYTES = 1 << 19
-_QUEUES = ("msg", "sem", "shm")
-_TERMINALS = ("/dev/pts", "/dev/pts/ptmx")
 _DEVICES = (b"null", b"zero", b"full", b"random", b"urandom", b"tty")  # of the machine's root
 _KNOWN = frozenset({b"/proc", b"/dev/pts", *(b"/dev/" + name for name in _DEVICES)})
-_LIMITS = 16  # kinds that the kernel knows
+_REAPED_AT_MOST = 1 << 12
+_FEWEST_FILES = 32  # descriptors: our own, and those of a command that is being started
+_TELL_BYTES = 1 << 20  # of what orphans wrote, before the broker hears of it
+_BLOCK = 512  # of ru_oublock
 
 
 def start(
@@ -74,10 +77,10 @@ def start(
         return pid, mine
     try:
         way, words = _alone(its.detach(), null), _own_words()
-        users, counters = _enter(first, frozenset(map(os.fsencode, private)) | shown)
+        users = _enter(first, frozenset(map(os.fsencode, private)) | shown)
         _descend()
         _settle(users, limits, filter_text, words)
-        _serve(way, _Traces(private, counters))
+        _serve(way, Traces(private))
     finally:
         os._exit(1)
 
@@ -100,13 +103,12 @@ def _own_words() -> tuple[int, int]:
     return start, end - start
 
 
-def _enter(first: int, writable: frozenset[bytes]) -> tuple[int, int]:
-    """Into the namespaces of process `first`, but for its users: descriptors of these and of the
-    counters of its network. Raises OSError where one of them cannot be entered."""
+def _enter(first: int, writable: frozenset[bytes]) -> int:
+    """Into the namespaces of process `first`, but for its users: a descriptor of these. Raises
+    OSError where one of them cannot be entered."""
     _wait_for_gate(first)
     if others := _writable(first) - writable - _KNOWN:
         raise PermissionError(f"nobody looks for traces in {sorted(others)}")
-    counters = os.open(f"/proc/{first}/net/dev", os.O_RDONLY | os.O_CLOEXEC)
     there = {name: _namespace(first, name) for name in (*_KINDS, "user")}
     owner = fcntl.ioctl(
         there["net"], _OWNER
@@ -114,7 +116,7 @@ def _enter(first: int, writable: frozenset[bytes]) -> tuple[int, int]:
     _join("owner", owner, privileges.NEW_USERS)
     for name, kind in _KINDS.items():
         _join(name, there[name], kind)
-    return there["user"], counters
+    return there["user"]
 
 
 def _descend() -> None:
@@ -141,12 +143,15 @@ def _settle(users: int, limits: Limits, filter_text: bytes, words: tuple[int, in
     privileges.mount(None, b"/proc/sys", None, again | hidden)
     _join("users", users, privileges.NEW_USERS)
     privileges.surrender()
-    os.closerange(5, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+    os.setsid()  # whose members commands are, as they are of bubblewrap's: they may make their own
     ctypes.memset(words[0], 0, words[1])
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # what has no handler does not reach us
     for which, value in limits:
         value += OURS if which == resource.RLIMIT_NPROC else 0
         resource.setrlimit(which, (value, value))
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _FEWEST_FILES:
+        raise PermissionError("too few descriptors")
     privileges.option("dumpable", _DUMPABLE, 0)
     privileges.install(privileges.Filter(filter_text))
 
@@ -155,7 +160,7 @@ def _wait_for_gate(first: int) -> None:
     """bubblewrap gives up its capabilities as the last thing before its gate."""
     until = time.monotonic() + _STANDING_SECONDS
     while b"\nCapEff:\t0000000000000000\n" not in processes.read_small(f"/proc/{first}/status"):
-        if time.monotonic() > until:
+        if processes.is_over(first) or time.monotonic() > until:
             raise TimeoutError("bubblewrap does not come to its gate")
         time.sleep(0.001)
 
@@ -179,39 +184,15 @@ def _join(what: str, fd: int, kind: int) -> None:
     privileges.must(what, privileges.libc.setns(ctypes.c_int(fd), ctypes.c_int(kind)))
 
 
-class _Traces:
-    """What a command could leave beside processes and the worktree: files in memory, rights of its
-    terminals, queues and shared memory, traffic on its own network (a port may stay taken for a
-    minute), and what it may set of the process that starts the next one."""
-
-    def __init__(self, private: tuple[str, ...], counters: int) -> None:
-        names = [f"/proc/sysvipc/{name}" for name in _QUEUES]
-        self.places = (*private, *_TERMINALS)
-        self.fds = [counters, *(os.open(n, os.O_RDONLY | os.O_CLOEXEC) for n in names)]
-        time.sleep(_SETTLE_SECONDS)
-        self.at_first = self.now()
-
-    def now(self) -> tuple[object, ...]:
-        """All of it. A directory's time of change moves with every entry, right and attribute."""
-        return (
-            *(os.stat(place).st_ctime_ns for place in self.places),
-            *(os.pread(fd, 1 << 16, 0) for fd in self.fds),
-            *(resource.getrlimit(which) for which in range(_LIMITS)),
-            os.getpriority(os.PRIO_PROCESS, 0),
-            os.sched_getscheduler(0),
-            os.sched_getaffinity(0),
-        )
-
-
-def _serve(way: socket.socket, traces: _Traces) -> None:
+def _serve(way: socket.socket, traces: Traces) -> None:
     """One request after the other, until the broker is gone."""
     room = bytearray(_REQUEST_BYTES)
-    rights_room = socket.CMSG_LEN(3 * struct.calcsize("i"))
+    rights_room = socket.CMSG_LEN(2 * struct.calcsize("i"))
     way.send(READY)
     while True:
         size, rights, _, _ = way.recvmsg_into([room], rights_room, socket.MSG_CMSG_CLOEXEC)
         fds = [fd for _, _, raw in rights for (fd,) in struct.iter_unpack("i", raw)]
-        if not size or len(fds) != 3:
+        if not size or len(fds) != 2:
             return
         try:
             pid = _spawn(marshal.loads(memoryview(room)[:size]), fds)
@@ -221,14 +202,14 @@ def _serve(way: socket.socket, traces: _Traces) -> None:
         finally:
             for fd in fds:
                 os.close(fd)
-        code, cpu, peak = _wait(pid)
-        clean = _nobody_left() and traces.now() == traces.at_first
+        code, cpu, peak = _wait(pid, way)
+        clean = _nobody_left() and traces.none()
         way.send(RESULT.pack(RAN, code, clean, cpu, peak))
 
 
-def _wait(pid: int) -> tuple[int, int, int]:
+def _wait(pid: int, way: socket.socket) -> tuple[int, int, int]:
     """Exit status, microseconds of CPU and bytes at the peak. Orphans end meanwhile, and count."""
-    spent, peak = 0.0, 0
+    spent, peak, wrote, told = 0.0, 0, 0, 0
     while True:
         found, status, usage = os.wait4(-1, 0)
         spent += usage.ru_utime + usage.ru_stime
@@ -236,13 +217,18 @@ def _wait(pid: int) -> tuple[int, int, int]:
         if found == pid:
             code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
             return code, round(spent * 1e6), peak
+        wrote += usage.ru_oublock * _BLOCK
+        if wrote - told >= _TELL_BYTES:
+            told = wrote
+            way.send(WROTE.pack(wrote))
 
 
 def _nobody_left() -> bool:
     """Whether there is no other process; else there is none any more."""
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        for _ in range(_REAPED_AT_MOST):  # orphans that make others as fast are no end
+            if not os.waitpid(-1, os.WNOHANG)[0]:
+                break
     except ChildProcessError:
         pass  # none that is ours to reap
     try:
@@ -255,13 +241,17 @@ def _nobody_left() -> bool:
 def _spawn(request: Request, fds: list[int]) -> int:
     """Start the command: its number. Raises OSError where bubblewrap shall try, and say why not."""
     argv: list[bytes] = request["argv"]
-    env: dict[bytes, bytes] = request["env"]
+    env: dict[bytes, bytes] = request["env"] | {b"PWD": request["cwd"]}  # as bubblewrap does
     os.chdir(request["cwd"])
     try:
         return os.posix_spawn(
             _found(argv[0], env), argv, env,
-            file_actions=[(os.POSIX_SPAWN_DUP2, fd, at) for at, fd in enumerate(fds)],
-            setsid=True, setsigmask=[],
+            file_actions=[
+                # one of its own: who shares an opened file shares its flags, owner and locks
+                (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                *((os.POSIX_SPAWN_DUP2, fd, at) for at, fd in enumerate(fds, 1)),
+            ],
+            setsigmask=[],
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores both
         )  # fmt: skip
     finally:

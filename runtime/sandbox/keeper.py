@@ -38,7 +38,6 @@ class Order:
     cwd: bytes
     root: bytes
     limits: list[tuple[int, int]]
-    null: int
     stdout: int
     stderr: int
     status: int
@@ -62,7 +61,6 @@ def keep(order: Order) -> NoReturn:
 def _live(order: Order) -> tuple[int, bytes]:
     privileges.option("subreaper", privileges.CHILD_SUBREAPER, 1)
     mine = {
-        order.null,
         order.stdout,
         order.stderr,
         order.status,
@@ -164,7 +162,9 @@ def _become(order: Order, complaint: int, keeper: int) -> NoReturn:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores both
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        for at, fd in enumerate((order.null, order.stdout, order.stderr)):
+        # stdin of its own: who shares an opened file shares its flags, owner and locks
+        null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+        for at, fd in enumerate((null, order.stdout, order.stderr)):
             os.dup2(fd, at)
         if order.join >= 0:
             os.write(order.join, b"0")  # itself

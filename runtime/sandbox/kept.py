@@ -67,7 +67,7 @@ class Kept(Supervised):
         self.status, status = os.pipe2(os.O_CLOEXEC)
         order = keeper.Order(
             argv=request["argv"], env=request["env"], cwd=request["cwd"], root=rules.root,
-            limits=_with_others(broker.limits), null=broker.null, stdout=stdout, stderr=stderr,
+            limits=_with_others(broker.limits), stdout=stdout, stderr=stderr,
             status=status, leash=self.leash_end, rules=rules.of(request["profile"]),
             filter=rules.filter, join=self.join,
         )  # fmt: skip

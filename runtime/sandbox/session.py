@@ -38,7 +38,8 @@ class Session(Enclosed):
 
     def __init__(self, broker: Broker, profile: str) -> None:
         self.command: Shared | None = None
-        self.ready, self.served = False, 0
+        self.ready, self.served, self.starter = False, 0, 0
+        self.crowded = False  # whether there was another command meanwhile, in the same worktree
         self.guide = -1  # who leads the way in, and ends
         self.way: socket.socket | None = None
         gate, self.shut = os.pipe2(os.O_CLOEXEC)  # the broker's end lets bubblewrap go, and fail
@@ -70,8 +71,11 @@ class Session(Enclosed):
         except OSError:
             word = b""
         if word == inner.READY:
-            self.ready = True
+            self.starter = next(iter(processes.children(self.first)), 0)
+            self.ready = self.starter > 0
             self.dismiss()
+        elif len(word) == inner.WROTE.size and self.command is not None:
+            (self.command.orphans_wrote,) = inner.WROTE.unpack(word)
         elif word:
             self.on_result(*inner.RESULT.unpack(word))
         else:
@@ -89,7 +93,7 @@ class Session(Enclosed):
             command.go_elsewhere()
             return
         command.took_end(code, cpu, peak)
-        if clean and self.reason == ENDED:
+        if clean and not self.crowded and self.reason == ENDED:
             self.command, self.served = None, self.served + 1
             command.done()
             return
@@ -101,7 +105,7 @@ class Session(Enclosed):
         """Start a command in here. Raises OSError where it cannot be handed over."""
         assert self.way is not None
         words = marshal.dumps({name: request[name] for name in ("argv", "env", "cwd")})
-        rights = array.array("i", [self.broker.null, stdout, stderr]).tobytes()
+        rights = array.array("i", [stdout, stderr]).tobytes()
         self.way.sendmsg([words], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         self.command = command
 
@@ -111,10 +115,6 @@ class Session(Enclosed):
             os.kill(self.guide, signal.SIGKILL)
             os.waitpid(self.guide, 0)
             self.guide = -1
-
-    def starter(self) -> int:
-        """The process that starts commands, as it is called here; 0 where it is gone."""
-        return next(iter(processes.children(self.first)), 0)
 
     def look(self, now: float) -> None:
         """Nothing happens in here by itself."""
@@ -158,9 +158,8 @@ class Shared(Supervised):
         stdout, stderr, *kept = fds
         super().__init__(broker, request, kept)
         self.session, self.request, self.told = session, request, False
-        self.starter = session.starter()
-        self.had_written = processes.written([self.starter])
-        self.had_spent = processes.cpu([self.starter])
+        self.starter, self.orphans_wrote = session.starter, 0
+        self.had_spent: float | None = None
         self.streams = [os.dup(stdout), os.dup(stderr)]  # should it have to begin elsewhere
         try:
             session.begin(self, request, *self.streams)
@@ -214,12 +213,16 @@ class Shared(Supervised):
         return found
 
     def written(self, pids: list[int]) -> int:
-        """With what those wrote that the starter has reaped since."""
-        return processes.written([*pids, self.starter]) - self.had_written
+        """With what those wrote that the starter has reaped."""
+        return processes.written(pids) + self.orphans_wrote
 
     def spent(self, pids: list[int]) -> float:
-        """The same of the processor."""
-        return processes.cpu([*pids, self.starter]) - self.had_spent
+        """The same of the processor, which anybody may read. What was reaped before the first look
+        is not missed: it is little."""
+        spent = processes.cpu([self.starter])
+        if self.had_spent is None:
+            self.had_spent = spent
+        return processes.cpu(pids) + spent - self.had_spent
 
     def private(self) -> list[str]:
         """The session's."""
@@ -230,10 +233,10 @@ class Shared(Supervised):
         return self.session.tree()
 
     def terminate(self) -> None:
-        """It leads a session and a group of its own."""
-        for pid in processes.children(self.starter):
+        """Its group is the starter's, which no signal ends."""
+        if self.running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGTERM)
+                os.killpg(self.starter, signal.SIGTERM)
 
     def kill(self) -> None:
         """With all that is in there."""
@@ -252,10 +255,16 @@ class Sessions:
         self.wanted: set[str] = set()
 
     def take(self, request: dict[str, Any], fds: list[int]) -> Supervised | None:
-        """The command in a session that stands ready; None where it needs namespaces of its own."""
+        """The command in a session that stands ready; None where it needs namespaces of its own.
+
+        Commands at the same time meet in the worktree: over a socket there, one can hand another an
+        open directory of its namespaces, and nothing tells. So no later one may have these.
+        """
+        for one in self.kept.values():
+            one.crowded = one.crowded or one.command is not None
         session = self.kept.get(request["profile"])
-        plain = len(fds) == 4 and not request["listens"]
-        if not plain or session is None or not session.ready or session.command or session.ending:
+        plain = len(fds) == 4 and not request["listens"] and not self.broker.runs
+        if not plain or session is None or not session.ready or session.ending:
             return None
         try:
             return Shared(self.broker, session, request, fds)

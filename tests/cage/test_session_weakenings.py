@@ -3,6 +3,8 @@ probe of the battery gets through, or a command finds what another one left."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -42,22 +44,31 @@ def not_joined(name: str) -> Change:
     return ("inner", f"        {step}\n", f"        if name != '{name}': {step}\n")
 
 
-PROBES = [
-    ("no filter", without("privileges.install(privileges.Filter(filter_text))"), "W14 P23 P24 P27"),
-    ("no limits", without("resource.setrlimit(which, (value, value))", 8), "W20"),
-    ("the machine's network", not_joined("net"), "N01 N02"),
-    ("the machine's queues", not_joined("ipc"), "P41"),
+# Without these, a network that others use is none for a session.
+UNSEEN = (
+    ("traces", 'while self._living_sockets() != b"sockets: used 0"', "while False"),
+    ("inner", " and traces.none()", ""),
+)
+PROBES: list[tuple[str, tuple[Change, ...], str]] = [
+    (
+        "no filter",
+        (without("privileges.install(privileges.Filter(filter_text))"),),
+        "W14 P23 P24 P27",
+    ),
+    ("no limits", (without("resource.setrlimit(which, (value, value))", 8),), "W20"),
+    ("the machine's network", (not_joined("net"), *UNSEEN), "N01 N02"),
+    ("the machine's queues", (not_joined("ipc"),), "P41"),
 ]
 
 
-@pytest.mark.parametrize(("change", "probes"), [(c, p) for _, c, p in PROBES],
+@pytest.mark.parametrize(("changes", "probes"), [(c, p) for _, c, p in PROBES],
                          ids=[name for name, _, _ in PROBES])  # fmt: skip
 def test_a_step_that_is_left_out_is_noticed_by_a_probe(
-    ground: Ground, tmp_path: Path, change: Change, probes: str
+    ground: Ground, tmp_path: Path, changes: tuple[Change, ...], probes: str
 ) -> None:
     tmp_path.chmod(0o755)
     with (
-        sessions.altered(tmp_path, change),
+        sessions.altered(tmp_path, *changes),
         OneShot(ground.ws, limits=battery.BOUNDS) as shot,
     ):
         failed, _ = battery.run(ground, sessions.Kept(shot), "kept", probes.split())
@@ -108,6 +119,26 @@ def limited(hall: Hall) -> bool:
     return says(hall, "ulimit -n") == "50\n"
 
 
+def idle(hall: Hall) -> bool:
+    says(hall, "ionice -c 3 -p 1")
+    return says(hall, "ionice") == "idle\n"
+
+
+def crowded(hall: Hall) -> bool:
+    sessions.stands(hall.cage)
+    first = threading.Thread(target=lambda: hall.sh("sleep 0.4"))
+    first.start()
+    time.sleep(0.1)
+    beside = hall.sh("true")
+    first.join()
+    assert not sessions.is_kept(beside)
+    return sessions.is_kept(hall.sh("true"))
+
+
+def unled(hall: Hall) -> bool:
+    return says(hall, "ps -o sid= -p $$").strip() != "1"
+
+
 STEPS: list[tuple[str, Change, Callable[[Hall], bool]]] = [
     ("capabilities that could come back", without("privileges.surrender()"), bounding),
     ("memory that can be looked into", ("inner", "_DUMPABLE, 0)", "_DUMPABLE, 1)"), memory),
@@ -119,11 +150,24 @@ STEPS: list[tuple[str, Change, Callable[[Hall], bool]]] = [
         interrupted,
     ),
     ("nobody asks who is left", ("inner", "_nobody_left() and ", ""), outlived),
-    ("nobody looks for traces", ("inner", " and traces.now() == traces.at_first", ""), left),
+    ("nobody looks for traces", ("inner", " and traces.none()", ""), left),
     (
         "nobody looks at limits",
-        ("inner", "            *(resource.getrlimit(which) for which in range(_LIMITS)),\n", ""),
+        ("traces", "            *map(resource.getrlimit, range(_LIMITS)),\n", ""),
         limited,
+    ),
+    (
+        "nobody looks at the priority for the disk",
+        ("traces", "            libc.syscall(self.io_priority, 1, 0),\n", ""),
+        idle,
+    ),
+    ("nobody asks who ran beside", ("session", "clean and not self.crowded and", "clean and"), crowded),
+    (
+        "the first process leads no session",
+        without(
+            "os.setsid()  # whose members commands are, as they are of bubblewrap's: they may make their own"
+        ),
+        unled,
     ),
 ]  # fmt: skip
 

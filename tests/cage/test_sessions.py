@@ -92,9 +92,7 @@ def test_no_process_outlives_its_command(hall: Hall, how: str) -> None:
     assert hall.sh("ls -d /proc/[0-9]* | wc -l").status == 0
 
 
-@pytest.mark.parametrize(
-    "against", ["kill -9 -1", "kill -STOP -1", "kill -9 1; kill -INT 1; kill -STOP 1"]
-)
+@pytest.mark.parametrize("against", ["kill -STOP -1", "kill -9 1; kill -INT 1; kill -STOP 1"])
 def test_who_fights_the_sweeper_ends_the_session(hall: Hall, against: str) -> None:
     mark = tag()
     result = hall.sh(f"trap '' TERM; (setsid sleep {mark} &) ; sleep 0.1; {against}; echo on")
@@ -102,6 +100,13 @@ def test_who_fights_the_sweeper_ends_the_session(hall: Hall, against: str) -> No
     assert until(lambda: alive(mark) == [], 0.1)
     assert not is_kept(hall.sh("true"))
     stands(hall.cage)
+
+
+def test_who_ends_all_others_itself_leaves_nobody(hall: Hall) -> None:
+    mark = tag()
+    result = hall.sh(f"(setsid sleep {mark} &); sleep 0.1; kill -9 -1; echo on")
+    assert is_kept(result) and result.text() == "on\n"
+    assert alive(mark) == []
 
 
 def test_nobody_reaches_a_process_of_ours(hall: Hall) -> None:

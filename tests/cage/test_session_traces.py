@@ -1,0 +1,240 @@
+"""What one command leaves in kept namespaces beside plain files and processes ends them; and a
+command finds there what it would find in namespaces of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from cage_making import Hall
+from sessions import Kept, is_kept, stands
+
+from runtime.core.commands import Exec, Shell
+from runtime.core.errors import M31AError
+from runtime.policy.authorised import by_operator
+from runtime.sandbox import Cage, Limits, Result, inner
+
+CALLS = (
+    "import array, ctypes, fcntl, os, socket as s, struct, time; call = ctypes.CDLL(None).syscall\n"
+)
+NUMBERS = (
+    "ioprio_set, sched_setattr = (251, 314) if os.uname().machine == 'x86_64' else (30, 274)\n"
+)
+# Two sockets in each other's queue: what lies there beside them lives until the kernel looks.
+CYCLE = (
+    "a, b = s.socketpair()\n"
+    "def leave(*fds):\n"
+    "    fds = array.array('i', [*fds, a.fileno(), b.fileno()]).tobytes()\n"
+    "    for one in (a, b): one.sendmsg([b'x'], [(s.SOL_SOCKET, s.SCM_RIGHTS, fds)])\n"
+)
+LABEL = "struct.pack('=16s4sBBHHHI', bytes(15) + b'1', bytes([0, 1, 2, 3]), 0, 255, 1, 59, 59, 0)"
+LEFT = {
+    "a priority for the disk": "assert call(ioprio_set, 1, 1, 3 << 13) == 0",
+    "a slice of the processor": (
+        "new = struct.pack('=IIQiIQQQII', 56, 0, 0, 0, 0, 100000000, 0, 0, 0, 0)\n"
+        "assert call(sched_setattr, 1, new, 0) == 0"
+    ),
+    "a nice value of the session": "open('/proc/self/autogroup', 'w').write('5')",
+    "a label of flows": f"s.socket(s.AF_INET6, s.SOCK_DGRAM).setsockopt(41, 32, {LABEL})",
+    "a terminal in a message": (
+        "m = os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)\n"
+        "fcntl.ioctl(m, 0x40045431, struct.pack('i', 0)); os.write(m, b'secret\\n'); leave(m)"
+    ),
+    "a server in a message": "leave(s.create_server(('127.0.0.1', 8080)).detach())",
+    "a name in a message": "n = s.socket(s.AF_UNIX); n.bind('\\0name'); n.listen(); leave(n.detach())",
+    "room in a message": (
+        "f = os.open('/tmp', os.O_TMPFILE | os.O_RDWR, 0o600); os.write(f, bytes(1 << 24)); leave(f)"
+    ),
+    "rights of all terminals": "os.chmod('/dev/pts', 0)",
+}  # fmt: skip
+
+
+@pytest.fixture
+def hall() -> Iterator[Hall]:
+    made = Hall()
+    try:
+        stands(made.cage)
+        yield made
+    finally:
+        made.close()
+
+
+def python(cage: Cage, code: str, wall: float | None = None) -> Result:
+    """A piece of Python, with all that it takes to be rude."""
+    words = ("-I", "-S", "-c", CALLS + NUMBERS + CYCLE + code)
+    return cage.run(by_operator(Exec("python3", words), "test"), timeout=wall)
+
+
+def place(hall: Hall) -> str:
+    """Which namespaces a command gets."""
+    return hall.sh("readlink /proc/self/ns/pid").text().strip()
+
+
+@pytest.mark.parametrize("way", LEFT)
+def test_whatever_was_left_the_next_command_gets_other_namespaces(hall: Hall, way: str) -> None:
+    if "flows" in way and not os.path.exists("/proc/net/if_inet6"):
+        pytest.skip("this machine has no IPv6")
+    before = place(hall)
+    left = python(hall.cage, LEFT[way])
+    after = place(hall)
+    if not left.ok and "slice" in way:
+        pytest.skip("this kernel has no such thing")
+    assert left.ok and is_kept(left), left
+    assert before != after
+
+
+@pytest.mark.parametrize("root", ["/tmp/some/project", "/home/agent/some/project"])
+def test_directories_above_a_worktree_in_memory_are_looked_at(hall: Hall, root: str) -> None:
+    spec = hall.spec()
+    mounts = tuple(replace(m, target=root) if m.writable else m for m in spec.mounts)
+    with Cage(replace(spec, root=root, mounts=mounts)) as cage:
+        kept = Kept(cage)
+        above = os.path.dirname(root)
+        left = kept.run(by_operator(Shell(f"echo evil > {above}/pytest.ini"), "test"))
+        assert left.ok and is_kept(left)
+        found = cage.run(by_operator(Shell(f"ls {above}"), "test"))
+        assert found.text().split() == ["project"]
+        assert is_kept(kept.run(by_operator(Exec("true"), "test")))
+
+
+SENDS = (
+    "t = s.socket(s.AF_UNIX)\n"
+    "while t.connect_ex('meet'): time.sleep(0.01)\n"
+    "at = os.open('/tmp', os.O_RDONLY)\n"
+    "t.sendmsg([b'x'], [(s.SOL_SOCKET, s.SCM_RIGHTS, array.array('i', [at]).tobytes())]); t.recv(1)"
+)
+WRITES = (
+    "t = s.socket(s.AF_UNIX); t.bind('meet'); t.listen(); t = t.accept()[0]\n"
+    "at = array.array('i', t.recvmsg(1, 100)[1][0][2])[0]; t.close(); time.sleep(0.15)\n"
+    "os.close(os.open('evil', os.O_CREAT | os.O_WRONLY, dir_fd=at)); time.sleep(0.5)"
+)
+
+
+def test_what_ran_beside_a_command_has_no_way_into_the_next_one(hall: Hall) -> None:
+    found: list[Result] = []
+    first = threading.Thread(target=lambda: found.append(python(hall.cage, SENDS)))
+    first.start()
+    time.sleep(0.15)
+    beside = threading.Thread(target=lambda: found.append(python(hall.cage, WRITES)))
+    beside.start()
+    first.join()
+    after = hall.sh("sleep 0.4; ls /tmp")
+    beside.join()
+    assert [is_kept(one) for one in found] == [True, False] and all(one.ok for one in found)
+    assert after.text() == "" and not is_kept(after)
+
+
+def modes(hall: Hall) -> Iterator[tuple[str, Cage]]:
+    """A cage of each kind that this machine can have, and one whose commands are kept apart."""
+    yield "kept", hall.cage
+    os.environ["M31A_SANDBOX_SESSIONS"] = "off"
+    try:
+        with Cage(hall.spec()) as own:
+            yield "own", own
+        os.environ["M31A_SANDBOX"] = "landlock"
+        with Cage(replace(hall.spec(), accepts="landlock")) as direct:
+            try:
+                direct.run(by_operator(Exec("true"), "test"))
+            except M31AError:
+                return
+            yield "landlock", direct
+    finally:
+        os.environ.pop("M31A_SANDBOX_SESSIONS")
+        os.environ.pop("M31A_SANDBOX", None)
+
+
+def test_nobody_shares_the_opened_file_of_another_ones_standard_input(hall: Hall) -> None:
+    sets = (
+        "fcntl.fcntl(0, fcntl.F_SETFL, os.O_NONBLOCK | os.O_APPEND); fcntl.fcntl(0, 10, 34);"
+        "fcntl.flock(0, fcntl.LOCK_EX)"
+    )
+    asks = (
+        "print(fcntl.fcntl(0, fcntl.F_GETFL) & (os.O_NONBLOCK | os.O_APPEND), fcntl.fcntl(0, 11))\n"
+        "fcntl.flock(os.open('/dev/null', 0), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    )
+    for mode, cage in modes(hall):
+        assert python(cage, sets).ok
+        asked = python(cage, asks)
+        assert (asked.text(), asked.status) == ("0 0\n", 0), (mode, asked)
+
+
+ALIKE = {
+    "environment": ("env",),
+    "a session of its own": ("python3", "-I", "-c", "import os; os.setsid(); print(os.getsid(0) > 1)"),
+    "a group of its own": ("python3", "-I", "-c", "import os; os.setpgrp()"),
+    "who waits for a session": ("setsid", "sh", "-c", "sleep 0.1; exit 7"),
+    "numbers": ("python3", "-I", "-c", "import os; print(os.getpgrp(), os.getsid(0), os.getppid())"),
+    "a terminal": (
+        "python3", "-I", "-c",
+        "import os; n = os.ttyname(os.openpty()[1]); os.open(n, os.O_RDWR); open('/dev/tty')"
+    ),
+    "jobs": ("bash", "-c", "set -m; sleep 0.1 & jobs; fg; kill -TSTP $$; echo $?"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ALIKE)
+def test_an_honest_program_notices_no_difference(
+    hall: Hall, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    program, *words = ALIKE[what]
+    kept = hall.run(program, *words)
+    monkeypatch.setenv("M31A_SANDBOX_SESSIONS", "off")
+    with Cage(hall.spec()) as cage:
+        own = cage.run(by_operator(Exec(program, tuple(words)), "test"))
+    assert is_kept(kept) and not is_kept(own)
+    assert (kept.status, kept.text(), kept.stderr) == (own.status, own.text(), own.stderr)
+
+
+def test_a_program_beside_its_first_process_hears_that_time_is_up(hall: Hall) -> None:
+    child = "(trap 'echo heard; exit' TERM; while :; do sleep 0.02; done)"
+    heard = hall.sh(f"{child} & trap 'wait; exit 3' TERM; wait", timeout=0.3)
+    assert is_kept(heard) and heard.timed_out and heard.text() == "heard\n"
+
+
+def test_what_orphans_wrote_counts(hall: Hall) -> None:
+    writes = (
+        "for n in range(8):\n"
+        "    if os.fork() == 0:\n"
+        "        if os.fork(): os._exit(0)\n"
+        "        fd = os.open(str(n), os.O_CREAT | os.O_WRONLY)\n"
+        "        for _ in range(16): os.write(fd, bytes(1 << 20))\n"
+        "        os.fsync(fd); os.unlink(str(n)); os._exit(0)\n"
+        "    os.wait(); time.sleep(0.1)\n"
+        "time.sleep(1)"
+    )
+    with Cage(hall.spec(Limits(written_bytes=48 << 20))) as cage:
+        stands(cage)
+        result = python(cage, writes)
+    if result.attestation["written_limit"] != "io-accounting":
+        pytest.skip("this machine does not count what a process writes")
+    assert is_kept(result) and result.limit == "written_bytes"
+
+
+def test_with_few_descriptors_no_session_is_made(hall: Hall) -> None:
+    with Cage(hall.spec(Limits(open_files=16))) as cage:
+        ran = [
+            cage.run(by_operator(Exec("true"), "test")) for _ in range(6) if not time.sleep(0.05)
+        ]
+    assert all(one.ok for one in ran) and not any(map(is_kept, ran))
+
+
+def test_who_cannot_get_in_is_gone_at_once() -> None:
+    with subprocess.Popen(["true"], stdout=subprocess.DEVNULL) as gone:
+        os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)
+        null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+        began = time.monotonic()
+        guide, way = inner.start(gone.pid, b"", [], (), frozenset(), null)
+        try:
+            assert way.recv(16) == b""
+            assert time.monotonic() - began < 1
+        finally:
+            os.kill(guide, signal.SIGKILL)
+            os.waitpid(guide, 0)
+            os.close(null)
+            way.close()
