@@ -13,46 +13,13 @@ from dataclasses import replace
 
 import pytest
 from cage_making import Hall
+from leaving import LEFT, SENDS, WRITES, python
 from sessions import Kept, is_kept, stands
 
 from runtime.core.commands import Exec, Shell
 from runtime.core.errors import M31AError
 from runtime.policy.authorised import by_operator
 from runtime.sandbox import Cage, Limits, Result, inner
-
-CALLS = (
-    "import array, ctypes, fcntl, os, socket as s, struct, time; call = ctypes.CDLL(None).syscall\n"
-)
-NUMBERS = (
-    "ioprio_set, sched_setattr = (251, 314) if os.uname().machine == 'x86_64' else (30, 274)\n"
-)
-# Two sockets in each other's queue: what lies there beside them lives until the kernel looks.
-CYCLE = (
-    "a, b = s.socketpair()\n"
-    "def leave(*fds):\n"
-    "    fds = array.array('i', [*fds, a.fileno(), b.fileno()]).tobytes()\n"
-    "    for one in (a, b): one.sendmsg([b'x'], [(s.SOL_SOCKET, s.SCM_RIGHTS, fds)])\n"
-)
-LABEL = "struct.pack('=16s4sBBHHHI', bytes(15) + b'1', bytes([0, 1, 2, 3]), 0, 255, 1, 59, 59, 0)"
-LEFT = {
-    "a priority for the disk": "assert call(ioprio_set, 1, 1, 3 << 13) == 0",
-    "a slice of the processor": (
-        "new = struct.pack('=IIQiIQQQII', 56, 0, 0, 0, 0, 100000000, 0, 0, 0, 0)\n"
-        "assert call(sched_setattr, 1, new, 0) == 0"
-    ),
-    "a nice value of the session": "open('/proc/self/autogroup', 'w').write('5')",
-    "a label of flows": f"s.socket(s.AF_INET6, s.SOCK_DGRAM).setsockopt(41, 32, {LABEL})",
-    "a terminal in a message": (
-        "m = os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)\n"
-        "fcntl.ioctl(m, 0x40045431, struct.pack('i', 0)); os.write(m, b'secret\\n'); leave(m)"
-    ),
-    "a server in a message": "leave(s.create_server(('127.0.0.1', 8080)).detach())",
-    "a name in a message": "n = s.socket(s.AF_UNIX); n.bind('\\0name'); n.listen(); leave(n.detach())",
-    "room in a message": (
-        "f = os.open('/tmp', os.O_TMPFILE | os.O_RDWR, 0o600); os.write(f, bytes(1 << 24)); leave(f)"
-    ),
-    "rights of all terminals": "os.chmod('/dev/pts', 0)",
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -63,12 +30,6 @@ def hall() -> Iterator[Hall]:
         yield made
     finally:
         made.close()
-
-
-def python(cage: Cage, code: str, wall: float | None = None) -> Result:
-    """A piece of Python, with all that it takes to be rude."""
-    words = ("-I", "-S", "-c", CALLS + NUMBERS + CYCLE + code)
-    return cage.run(by_operator(Exec("python3", words), "test"), timeout=wall)
 
 
 def place(hall: Hall) -> str:
@@ -101,19 +62,6 @@ def test_directories_above_a_worktree_in_memory_are_looked_at(hall: Hall, root: 
         found = cage.run(by_operator(Shell(f"ls {above}"), "test"))
         assert found.text().split() == ["project"]
         assert is_kept(kept.run(by_operator(Exec("true"), "test")))
-
-
-SENDS = (
-    "t = s.socket(s.AF_UNIX)\n"
-    "while t.connect_ex('meet'): time.sleep(0.01)\n"
-    "at = os.open('/tmp', os.O_RDONLY)\n"
-    "t.sendmsg([b'x'], [(s.SOL_SOCKET, s.SCM_RIGHTS, array.array('i', [at]).tobytes())]); t.recv(1)"
-)
-WRITES = (
-    "t = s.socket(s.AF_UNIX); t.bind('meet'); t.listen(); t = t.accept()[0]\n"
-    "at = array.array('i', t.recvmsg(1, 100)[1][0][2])[0]; t.close(); time.sleep(0.15)\n"
-    "os.close(os.open('evil', os.O_CREAT | os.O_WRONLY, dir_fd=at)); time.sleep(0.5)"
-)
 
 
 def test_what_ran_beside_a_command_has_no_way_into_the_next_one(hall: Hall) -> None:
