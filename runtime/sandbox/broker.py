@@ -44,7 +44,7 @@ from runtime.sandbox import guardian, privileges
 from runtime.sandbox.enclosed import Enclosed
 from runtime.sandbox.session import Sessions
 from runtime.sandbox.supervised import WATCH_EVERY, Supervised
-from runtime.sandbox.wire import BROKEN, CANCELLED, REPLY
+from runtime.sandbox.wire import BROKEN, CANCELLED, REPLY, REQUEST_BYTES
 
 TYPE_CHECKING = False  # `typing` and what it brings would be a tenth of the whole start
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from runtime.sandbox.kept import Rules
 
 FIRST_FREE_FD = 10
-REQUEST_BYTES = 1 << 19
 
 
 class Broker:
@@ -127,14 +126,14 @@ class Broker:
     def serve(self) -> None:
         """Until the server is gone and every command has ended."""
         while not (self.closing and not self.runs and not self.sessions.kept):
-            now, busy = time.monotonic(), [*self.runs, *self.sessions.ending()]
+            now, busy = time.monotonic(), [*self.runs, *self.sessions.unsettled()]
             wakes = [min(run.deadline, max(run.kill_at, now + 0.01)) for run in busy]
             wait = max(0.0, min(WATCH_EVERY, *[wake - now for wake in wakes])) if wakes else None
             for fd, call in [(fd, self.held.get(fd)) for fd, _ in self.poll.poll(wait)]:
                 if call is not None and self.held.get(fd) == call:  # no earlier one closed it
                     call()
             now = time.monotonic()
-            for run in [*self.runs, *self.sessions.ending()]:
+            for run in [*self.runs, *self.sessions.unsettled()]:
                 run.tick(now)
                 if run in self.runs:
                     run.look(now)

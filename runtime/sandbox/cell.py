@@ -88,6 +88,11 @@ class Cell:
         """The broker's process id on the host, None before the first run."""
         return self._link.pid if self._link else None
 
+    @property
+    def last_words(self) -> str:
+        """The end of what the broker complained of; empty where it did not."""
+        return self._link.last_words() if self._link else ""
+
     def run(
         self,
         authorised: Authorised[Command],

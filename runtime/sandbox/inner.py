@@ -25,6 +25,7 @@ import time
 
 from runtime.sandbox import privileges, processes
 from runtime.sandbox.traces import Traces
+from runtime.sandbox.wire import REQUEST_BYTES
 
 TYPE_CHECKING = False  # see broker.py
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     Request = dict[str, Any]
     Limits = list[tuple[int, int]]
 
-READY = b"ready"
+READY, FAILED = b"ready", b"failed: "
+"""What it says once; behind the second one stands why."""
 RESULT = struct.Struct("=ii?qq")
 """RAN or NOT_STARTED, exit status, whether the session is as new, microseconds of CPU, bytes at the
 peak."""
@@ -49,7 +51,6 @@ _KINDS = {
 _NO_EXEC = 8
 _DUMPABLE = 4
 _STANDING_SECONDS = 5.0  # until bubblewrap has come to its gate
-_REQUEST_BYTES = 1 << 19
 _DEVICES = (b"null", b"zero", b"full", b"random", b"urandom", b"tty")  # of the machine's root
 _KNOWN = frozenset({b"/proc", b"/dev/pts", *(b"/dev/" + name for name in _DEVICES)})
 _REAPED_AT_MOST = 1 << 12
@@ -67,7 +68,7 @@ def start(
     null: int,
 ) -> tuple[int, socket.socket]:
     """Fork it, for the namespaces of process `first`: who leads the way, to be reaped, and the
-    way to it. Over that it says READY and then one RESULT for each request; or it ends. `private`:
+    way to it. Over that it says READY and then one RESULT for each request; or FAILED, and ends. `private`:
     the directories in memory, in which nothing may be touched. `shown`: what of the machine
     commands may write."""
     mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -76,11 +77,17 @@ def start(
         its.close()
         return pid, mine
     try:
-        way, words = _alone(its.detach(), null), _own_words()
-        users = _enter(first, frozenset(map(os.fsencode, private)) | shown)
-        _descend()
-        _settle(users, limits, filter_text, words)
-        _serve(way, Traces(private))
+        way = _alone(its.detach(), null)
+        try:
+            words = _own_words()
+            users = _enter(first, frozenset(map(os.fsencode, private)) | shown)
+            _descend()
+            _settle(users, limits, filter_text, words)
+            traces = Traces(private)
+        except Exception as error:
+            way.send(FAILED + str(error).encode("utf-8", "replace")[:200])
+            raise
+        _serve(way, traces)
     finally:
         os._exit(1)
 
@@ -186,7 +193,7 @@ def _join(what: str, fd: int, kind: int) -> None:
 
 def _serve(way: socket.socket, traces: Traces) -> None:
     """One request after the other, until the broker is gone."""
-    room = bytearray(_REQUEST_BYTES)
+    room = bytearray(REQUEST_BYTES)
     rights_room = socket.CMSG_LEN(2 * struct.calcsize("i"))
     way.send(READY)
     while True:

@@ -9,15 +9,16 @@ import threading
 import time
 from dataclasses import replace
 
-from runtime.core.commands import Shell
+from runtime.core.commands import Exec, Shell
 from runtime.core.errors import M31AError
 from runtime.policy.authorised import by_runtime
-from runtime.sandbox import accounts, backends, bubblewrap, diagnosis, landlock
+from runtime.sandbox import accounts, backends, bubblewrap, client, diagnosis, landlock
 from runtime.sandbox.cell import Cell
 from runtime.sandbox.spec import AGENT_ID, CageSpec, Finding, Limits, Mount, Result
 
 _ROOT = "/m31a/selftest"
 _SENTINEL = 523  # an unusual number of open files, set from outside, looked for inside
+_SESSION_SECONDS = 3.0  # that namespaces are waited for
 _BAD_NEWS_SECONDS = 5.0  # a failed test is repeated after that: somebody may have mended it
 _PROBE = """
 cat /proc/self/status && echo == && cat /proc/self/limits && echo == && cat /proc/net/dev &&
@@ -80,25 +81,14 @@ def _test(backend: str) -> Finding:
 
 def _confine(backend: str, folder: str, uid: int | None) -> Finding:
     """One command with the full profile, in a throw-away worktree."""
-    tree, etc = os.path.join(folder, "tree"), os.path.join(folder, "etc")
-    os.mkdir(tree, 0o700)
-    os.mkdir(etc, 0o755)  # empty: the probe is a shell and cat
-    if uid is not None:
-        try:
-            os.chown(tree, uid, uid)
-        except OSError as error:
-            return _bad(
-                f"Files cannot be given to account {uid}: {error.strerror}.",
-                "The server runs as root without the right to change owners: give it CHOWN and an"
-                " account range (M31A_UID_RANGE) that exists, or start it as an ordinary user.",
-            )
-    spec = CageSpec(
-        root=_ROOT,
-        mounts=(Mount(tree, _ROOT, writable=True), Mount(etc, "/etc")),
-        uid=uid,
-        limits=Limits(open_files=_SENTINEL),
-        label="selftest",
-    )
+    try:
+        spec = _throw_away(folder, uid, open_files=_SENTINEL)
+    except PermissionError as error:
+        return _bad(
+            f"Files cannot be given to account {uid}: {error.strerror}.",
+            "The server runs as root without the right to change owners: give it CHOWN and an"
+            " account range (M31A_UID_RANGE) that exists, or start it as an ordinary user.",
+        )
     outside = _Outside(folder)
     script = _PROBE if backend != backends.SEATBELT else "echo probe > written\n"
     if backend != backends.BUBBLEWRAP:
@@ -112,7 +102,7 @@ def _confine(backend: str, folder: str, uid: int | None) -> Finding:
     if backend != backends.BUBBLEWRAP:
         effects |= outside.effects(result.text())
     missing = [what for what, holds in effects.items() if not holds]
-    owner = os.stat(os.path.join(tree, "written")).st_uid
+    owner = os.stat(os.path.join(folder, "tree", "written")).st_uid
     if owner != (os.geteuid() if uid is None else uid):
         missing.append(f"files belong to the run's account (they belong to {owner})")
     facts = result.attestation | {"milliseconds": result.duration_ms}
@@ -124,6 +114,43 @@ def _confine(backend: str, folder: str, uid: int | None) -> Finding:
             facts,
         )
     return Finding(True, backend, _words(backend, uid, result), "", facts)
+
+
+def sessions() -> tuple[bool, str]:
+    """Whether namespaces stay for the next command, or why not, in words. Costs time alone: each
+    command is as confined in its own. Raises `M31AError` where nothing can be confined."""
+    if not client.keeps_sessions():
+        return True, "Turned off by M31A_SANDBOX_SESSIONS: each command gets its own."
+    true, uid = by_runtime(Exec("true"), "self-test"), accounts.pick_uid(set())
+    with tempfile.TemporaryDirectory(prefix="m31a-selftest-") as folder:
+        spec = _throw_away(folder, uid)
+        with Cell(spec) as cell:
+            until = time.monotonic() + _SESSION_SECONDS
+            while time.monotonic() < until:
+                result = cell.run(true, timeout=20)
+                if "session" in result.attestation:
+                    return True, "They stay for the next command that finds them as new."
+                if result.failure:
+                    return False, result.failure
+                time.sleep(0.05)
+            said = cell.last_words.removeprefix("failed: ") or "nothing says why"
+    return False, f"Each command gets its own, which takes longer: {said}."
+
+
+def _throw_away(folder: str, uid: int | None, **limits: int) -> CageSpec:
+    """A worktree that goes with its folder. Raises OSError where it cannot be given away."""
+    tree, etc = os.path.join(folder, "tree"), os.path.join(folder, "etc")
+    os.mkdir(tree, 0o700)
+    os.mkdir(etc, 0o755)  # empty: the probe is a shell and cat
+    if uid is not None:
+        os.chown(tree, uid, uid)
+    return CageSpec(
+        root=_ROOT,
+        mounts=(Mount(tree, _ROOT, writable=True), Mount(etc, "/etc")),
+        uid=uid,
+        limits=Limits(**limits),
+        label="selftest",
+    )
 
 
 def _words(backend: str, uid: int | None, result: Result) -> str:

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import array
 import contextlib
+import errno
 import marshal
 import os
 import signal
 import socket
+import sys
 
 from runtime.sandbox import inner, processes
 from runtime.sandbox.enclosed import Enclosed
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 _USED_AT = 2  # commands of a profile after which it pays to keep namespaces
 _FRUITLESS = 3  # sessions in a row that no second command could use, after which it does not
+_SET_UP_SECONDS = 10.0
 _WORD_BYTES = 256
 
 
@@ -44,7 +47,13 @@ class Session(Enclosed):
         self.way: socket.socket | None = None
         gate, self.shut = os.pipe2(os.O_CLOEXEC)  # the broker's end lets bubblewrap go, and fail
         never = os.eventfd(0, os.EFD_CLOEXEC)
-        nothing = {"argv": [b"/"], "env": {}, "cwd": b"/", "profile": profile, "wall": float("inf")}
+        nothing = {
+            "argv": [b"/"],
+            "env": {},
+            "cwd": b"/",
+            "profile": profile,
+            "wall": _SET_UP_SECONDS,
+        }
         try:
             super().__init__(
                 broker, nothing | {"listens": False}, [broker.null] * 2 + [never, gate]
@@ -73,7 +82,10 @@ class Session(Enclosed):
         if word == inner.READY:
             self.starter = next(iter(processes.children(self.first)), 0)
             self.ready = self.starter > 0
+            self.deadline = float("inf") if self.ready else 0
             self.dismiss()
+        elif word.startswith(inner.FAILED):  # its end follows
+            print(word.decode("utf-8", "replace"), file=sys.stderr, flush=True)
         elif len(word) == inner.WROTE.size and self.command is not None:
             (self.command.orphans_wrote,) = inner.WROTE.unpack(word)
         elif word:
@@ -268,8 +280,9 @@ class Sessions:
             return None
         try:
             return Shared(self.broker, session, request, fds)
-        except OSError:  # whatever ails it
-            session.end(CANCELLED, at_once=True)
+        except OSError as error:
+            if error.errno != errno.EMSGSIZE:  # of one command; all else ails the session
+                session.end(CANCELLED, at_once=True)
             return None
 
     def used(self, profile: str) -> None:
@@ -282,8 +295,11 @@ class Sessions:
     def prepare(self) -> None:
         """While nobody waits: make what the next commands will want."""
         for profile in self.wanted:
-            with contextlib.suppress(OSError):  # too many descriptors or processes: later, perhaps
+            try:
                 self.kept[profile] = Session(self.broker, profile)
+            except OSError as error:  # too many descriptors or processes
+                self.fruitless[profile] = self.fruitless.get(profile, 0) + 1
+                print(f"{inner.FAILED.decode()}{error}", file=sys.stderr, flush=True)
         self.wanted.clear()
 
     def over(self, session: Session) -> None:
@@ -299,6 +315,6 @@ class Sessions:
             session.end(CANCELLED, at_once=True)
             session.kill()
 
-    def ending(self) -> list[Session]:
-        """Those that are on their way out."""
-        return [session for session in self.kept.values() if session.ending]
+    def unsettled(self) -> list[Session]:
+        """Those that are on their way in or out, and may take too long."""
+        return [one for one in self.kept.values() if one.ending or not one.ready]

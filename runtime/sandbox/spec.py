@@ -92,7 +92,8 @@ class Result:
     itself, one that it was seen to stand at. `stdout` and `stderr` hold what
     was kept: all of it, or `stdout_head` bytes of the beginning followed by the end; the `_bytes`
     count what was written. `cpu_ms` covers all processes, `peak_memory` (bytes) is the largest
-    single one, or all together where a cgroup counts. `contacts` are the hosts that it reached, or
+    single one, or all together where a cgroup counts; in kept namespaces it is never less than what
+    the process takes that starts commands there, some 11 MB. `contacts` are the hosts that it reached, or
     tried to, through its proxy: plain data, never what was said.
     """
 

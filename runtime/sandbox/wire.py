@@ -10,6 +10,8 @@ import struct
 REPLY = struct.Struct("=iiqq?")
 """Exit status or -1, reason, microseconds of CPU, bytes at the peak, whether it ran where others
 had run before; a text follows."""
+REQUEST_BYTES = 1 << 19
+"""The largest command with its environment, from the server to the broker and on from there."""
 LISTENER = b"listener"
 """Comes with a descriptor, before the reply and shorter than one: the proxy's socket in the cage."""
 PROXY_PORT = 3128

@@ -20,10 +20,11 @@ from django.db import Error as DatabaseError
 from django.db import connection
 
 from runtime import providers, sandbox
+from runtime.core.errors import M31AError
 from runtime.gating import policies
 from runtime.journal import guards, hint
 from runtime.models import Event
-from runtime.sandbox import cgroups, surroundings
+from runtime.sandbox import cgroups, selftest, surroundings
 from runtime.worker import presence
 
 OLDEST = (3, 11)
@@ -58,6 +59,7 @@ def table(*, ask_models: bool = False) -> list[Row]:
         _surroundings,
         _sandbox,
         _groups,
+        _namespaces,
         _folder,
         _disk,
         _database,
@@ -107,6 +109,18 @@ def _groups() -> Row:
     """What bounds memory and processes of a command as a whole."""
     ok, words = cgroups.described()
     return Row("control groups", ok, words, "" if ok else cgroups.REMEDY)
+
+
+def _namespaces() -> Row:
+    """Whether a command can do without making its own."""
+    if not (backend := sandbox.check()).ok or backend.backend != "bubblewrap":
+        return Row("kept namespaces", True, "None: only bubblewrap's are kept.", "")
+    try:
+        ok, words = selftest.sessions()
+    except (M31AError, OSError) as error:
+        ok, words = False, f"They could not be tried: {error}"
+    remedy = "Nothing is less safe. The reason may name a limit or a mount that can be changed."
+    return Row("kept namespaces", ok, words, "" if ok else remedy)
 
 
 def _read(path: str) -> str:

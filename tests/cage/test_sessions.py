@@ -16,7 +16,7 @@ from sessions import is_kept, stands
 from runtime.core.commands import Exec, Shell
 from runtime.core.errors import BadInput
 from runtime.policy.authorised import by_operator
-from runtime.sandbox import Cage, Limits, Result
+from runtime.sandbox import Cage, Limits, Result, selftest
 
 
 @pytest.fixture
@@ -227,3 +227,41 @@ def test_sessions_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
             cage.run(by_operator(Shell("true"), "test"))
     finally:
         plain.close()
+
+
+def test_doctor_says_whether_namespaces_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert selftest.sessions() == (True, "They stay for the next command that finds them as new.")
+    tmp_path.chmod(0o755)
+    refuses = ("inner", "    _wait_for_gate(first)\n", '    raise PermissionError("no way in")\n')
+    with sessions.altered(tmp_path, refuses):
+        ok, words = selftest.sessions()
+    assert not ok and "no way in" in words
+    monkeypatch.setenv("M31A_SANDBOX_SESSIONS", "off")
+    assert selftest.sessions()[0]
+
+
+def test_a_set_up_that_hangs_is_given_up(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    hangs = ("inner", "    _wait_for_gate(first)\n", "    time.sleep(3600)\n")
+    soon = ("session", "_SET_UP_SECONDS = 10.0", "_SET_UP_SECONDS = 0.3")
+    made = Hall()
+    try:
+        with sessions.altered(tmp_path, hangs, soon):
+            assert made.sh("true").ok and made.sh("true").ok
+        broker = made.cage.broker_pid
+        children = f"/proc/{broker}/task/{broker}/children"
+        assert until(lambda: len(Path(children).read_text().split()) == 1, 5), (
+            "the guardian is left"
+        )
+        assert made.sh("true").ok
+    finally:
+        made.close()
+
+
+def test_a_command_that_is_too_long_leaves_the_session_alone(hall: Hall) -> None:
+    before = hall.sh("readlink /proc/self/ns/pid")
+    words = [str(number) * 50 for number in range(900)]
+    assert hall.run("true", *words).ok
+    assert is_kept(before) and hall.sh("readlink /proc/self/ns/pid").stdout == before.stdout
