@@ -54,7 +54,7 @@ def test_a_list_adds_a_way_out_and_takes_no_wall_away(hall: Hall) -> None:
     look = "cat /proc/net/dev | cut -d: -f1; grep -E 'Seccomp:|NoNewPrivs|CapEff' /proc/self/status"
     without, given = hall.sh(look), hall.sh(look, hosts=["example.org"])
     assert without.stdout == given.stdout
-    same = {"network", "network_hosts"}
+    same = {"network", "network_hosts", "session"}
     assert {k: v for k, v in given.attestation.items() if k not in same} == {
         k: v for k, v in without.attestation.items() if k not in same
     }

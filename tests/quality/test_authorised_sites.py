@@ -15,6 +15,7 @@ SITES = {
     ("runtime/cli/sandbox.py", "_run", "by_operator"),
     ("runtime/providers/vendor_cage.py", "run", "by_runtime"),
     ("runtime/sandbox/selftest.py", "_confine", "by_runtime"),
+    ("runtime/sandbox/selftest.py", "sessions", "by_runtime"),
     ("runtime/sandbox/toolchains.py", "_ask", "by_runtime"),
     ("runtime/workspaces/caged.py", "script", "by_runtime"),
     ("runtime/workspaces/lookup.py", "_ask_cage", "by_runtime"),
