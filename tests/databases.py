@@ -66,6 +66,10 @@ class Sqlite:
             self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
         shutil.copyfile(self._template, self._path)
 
+    def choose(self) -> None:
+        """Make it the one that is used, as it is."""
+        use(self._config)
+
     def leave(self) -> None:
         """Let go of the file."""
         connections.close_all()
@@ -165,6 +169,10 @@ class Postgres:
         connections.close_all()
         self._sql("postgres", "DROP DATABASE IF EXISTS test_m31a WITH (FORCE)")
         self._sql("postgres", "CREATE DATABASE test_m31a TEMPLATE template_m31a")
+        self.choose()
+
+    def choose(self) -> None:
+        """Make it the one that is used, as it is."""
         use(_config(self.server.address("test_m31a")))
 
     def leave(self) -> None:

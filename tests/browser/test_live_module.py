@@ -103,7 +103,7 @@ def test_the_reader_at_the_end_stays_there_and_another_one_is_told_how_much_is_n
     say(watched.run, 5)
     watched.rows(106)
     page.wait_for_function(f"{end} < 2")
-    page.evaluate("scrollTo(0, 0)")
+    page.evaluate(f"scrollTo(0, 0); {drawn}")
     say(watched.run, 12)
     pill = page.get_by_role("button", name="12 new events")
     expect(pill).to_be_visible()

@@ -24,14 +24,28 @@ def _hall(template) -> Iterator[Cast]:  # type: ignore[no-untyped-def]
 
 
 @pytest.fixture(scope="module")
-def hall(sqlite_template, django_db_blocker) -> Iterator[Cast]:  # type: ignore[no-untyped-def]
+def sqlite_hall(sqlite_template, django_db_blocker) -> Iterator[Cast]:  # type: ignore[no-untyped-def]
     """A site on SQLite with a workspace and short leases, for all tests of a module."""
     with django_db_blocker.unblock():
         yield from _hall(sqlite_template)
 
 
 @pytest.fixture(scope="module")
-def pg_hall(postgres_template, django_db_blocker) -> Iterator[Cast]:  # type: ignore[no-untyped-def]
+def postgres_hall(postgres_template, django_db_blocker) -> Iterator[Cast]:  # type: ignore[no-untyped-def]
     """The same on PostgreSQL."""
     with django_db_blocker.unblock():
         yield from _hall(postgres_template)
+
+
+@pytest.fixture
+def hall(sqlite_hall, sqlite_template) -> Cast:  # type: ignore[no-untyped-def]
+    """That site, also where a test of the other kind came between."""
+    sqlite_template.choose()
+    return sqlite_hall
+
+
+@pytest.fixture
+def pg_hall(postgres_hall, postgres_template) -> Cast:  # type: ignore[no-untyped-def]
+    """The same on PostgreSQL."""
+    postgres_template.choose()
+    return postgres_hall
