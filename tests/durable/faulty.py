@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -25,8 +26,11 @@ def arm(text: str, once: str = "") -> None:
 def start(job: Callable[[], Any], text: str = "", once: str = "") -> int:
     """A process that does a job under a plan; its process id. It ends with 1 where that fails."""
     connections.close_all()
+    gc.freeze()  # else the first collection in there would copy all that this process ever made
     pid = os.fork()
-    if pid == 0:
+    if pid:
+        gc.unfreeze()
+    else:
         code = 1
         try:
             arm(text, once)

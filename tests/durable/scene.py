@@ -40,7 +40,7 @@ STEPS = [
     FINISH,
 ]
 """The second command needs an answer, since nobody can say what `eval` evaluates."""
-SLOW = {**write("notes.txt", "changed\n"), "delay_ms": 3500}
+SLOW = {**write("notes.txt", "changed\n"), "delay_ms": 5000}
 """A model that thinks until the lease is renewed."""
 
 
@@ -166,7 +166,7 @@ class Scene:
         assert told.types.count("delivery.completed") == 1
         assert told.types.count("task.lease_expired") == lost
         assert (task.attempt, task.crashes) == (1 + lost, lost)
-        assert self.unknown() == unknown
+        assert self.unknown() == unknown, told.types
         if not unknown:
             assert sorted(self.ledger) == [ASKED, FREE]
         assert (tree(told) / "notes.txt").read_text() == "changed\n"

@@ -34,7 +34,7 @@ class Stop(NamedTuple):
 
 BETWEEN = [
     Stop("work", "claim.after_commit=stop@1"),
-    Stop("work", "renew.before=stop@2"),  # at the first one it may not have begun to think
+    Stop("work", "renew.before=stop@3"),  # at the first ones it may not have begun to think
     Stop("work", "step.before_effect=stop@1"),
     Stop("work", "step.before_effect=stop@2", unknown=1),
     Stop("work", "step.after_effect=stop@2", unknown=1),
@@ -114,7 +114,7 @@ def test_F44_a_lease_runs_out_by_the_clock_and_nobodys_hand(hall: Cast):
 def test_a_late_renewal_counts_where_nobody_took_the_task_back(hall: Cast):
     scene = Scene(hall, [SLOW, *STEPS[1:]])
     scene.do(scene.hand_over)
-    late = scene.freeze(scene.work, "renew.before=stop@2")
+    late = scene.freeze(scene.work, "renew.before=stop@3")
     try:
         scene.lapse(late)
     finally:
