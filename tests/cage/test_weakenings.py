@@ -206,8 +206,7 @@ def test_commands_die_with_a_broker_that_nobody_cleans_up_after(
         base, broker = server.stdout.readline().split()
         assert until(lambda: len(alive(mark)) >= 3)
         if not guarded:
-            (guardian,) = guardians(int(broker))
-            os.kill(guardian, signal.SIGKILL)
+            os.kill(guardians(int(broker))[0], signal.SIGKILL)
         os.kill(server.pid, signal.SIGSTOP)  # it would clean up
         os.kill(int(broker), signal.SIGKILL)
         server.kill()
@@ -227,7 +226,7 @@ def test_commands_die_with_a_broker_that_nobody_cleans_up_after(
 
 
 def guardians(broker: int) -> list[int]:
-    """The children of a broker that are forked from it."""
+    """The children of a broker that are forked from it, the guardian first."""
     with open(f"/proc/{broker}/cmdline", "rb") as file:
         line = file.read()
     return [

@@ -163,5 +163,7 @@ def test_X15_F44_whoever_dies_or_freezes_by_chance_nothing_is_lost(
     print(f"chaos: {figures}")
     wrong = {scene.run: texts for scene in chaos.scenes if (texts := scene.wrong())}
     assert wrong == {}
+    ends = [(told.state, told.reason, told.types[-12:]) for told in (s.told for s in chaos.scenes)]
+    assert [end for end in ends if end[0] != "succeeded"] == []
     assert figures["lost"] == figures["stale_writes"] == figures["repeated"] == 0
     assert chaos.counts["killed"] > 0
