@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import statistics
+import threading
 import time
 from collections import Counter
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -42,8 +45,13 @@ class Chaos:
     def __init__(self, cast: Cast, chance: random.Random) -> None:
         self.cast, self.chance = cast, chance
         self.scenes: list[Scene] = []
-        self.workers: dict[int, float] = {}
-        """Process id, and when a frozen one goes on (0: it is not frozen)."""
+        self.workers: set[int] = set()
+        self.frozen: dict[int, float] = {}
+        """Process id, and when it goes on."""
+        # In a thread of its own: one that froze inside a write holds up this process, too.
+        self.thaws = threading.Thread(target=self._thaw, daemon=True)
+        self.over = threading.Event()
+        self.thaws.start()
         self.counts: Counter[str] = Counter()
         self.deaths: list[tuple[str, float]] = []
         """The run of a worker that died with a task in its hands, and when."""
@@ -56,25 +64,32 @@ class Chaos:
         return f"{self.chance.choice(points)}={action}@{self.chance.randint(1, 4)}"
 
     def _start(self) -> None:
-        self.workers[faulty.start(lambda: inline.work(), self._plan())] = 0.0
+        self.workers.add(faulty.start(lambda: inline.work(), self._plan()))
+
+    def _thaw(self) -> None:
+        """Notice who froze, let go on who has slept long enough."""
+        while not self.over.wait(0.1):
+            for pid in list(self.workers):
+                if not _is_frozen(pid):
+                    self.frozen.pop(pid, None)
+                elif pid not in self.frozen:
+                    self.counts["frozen"] += 1
+                    self.frozen[pid] = time.monotonic() + self.chance.uniform(2, 6)
+                elif time.monotonic() > self.frozen[pid]:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGCONT)
 
     def _look(self) -> None:
-        """Notice who died or froze, thaw who has slept long enough."""
-        for pid, wakes in list(self.workers.items()):
-            done, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
-            if done and os.WIFSTOPPED(status):
-                self.counts["frozen"] += 1
-                self.workers[pid] = time.monotonic() + self.chance.uniform(2, 6)
-            elif done:
+        """Notice who died."""
+        for pid in list(self.workers):
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
                 assert os.WIFSIGNALED(status), "a worker ended by itself"
                 self.counts["killed"] += 1
                 held = Task.objects.filter(state="running", lease_owner__contains=f"/{pid}/")
                 now = time.time()
                 self.deaths += [(run, now) for run in held.values_list("run", flat=True)]
-                del self.workers[pid]
-            elif wakes and time.monotonic() > wakes:
-                os.kill(pid, signal.SIGCONT)
-                self.workers[pid] = 0.0
+                self.workers.discard(pid)
 
     def _answer(self) -> None:
         for pk in Approval.objects.filter(state="pending").values_list("pk", flat=True)[:5]:
@@ -94,7 +109,7 @@ class Chaos:
                 self.scenes[-1].hand_over()
             self._answer()
             if time.monotonic() > next_kill:
-                awake = [pid for pid, wakes in self.workers.items() if not wakes]
+                awake = [pid for pid in self.workers if pid not in self.frozen]
                 if awake:
                     os.kill(self.chance.choice(awake), signal.SIGKILL)
                 next_kill = time.monotonic() + self.chance.uniform(1.5, 4)
@@ -102,9 +117,6 @@ class Chaos:
 
     def end(self) -> None:
         """Nobody else is killed; the frozen ones go on; everything is worked off."""
-        for pid, wakes in self.workers.items():
-            if wakes:
-                os.kill(pid, signal.SIGCONT)
         deadline = time.monotonic() + 60
         while Run.objects.exclude(pk="system").filter(ended_at=None).exists():
             assert time.monotonic() < deadline, "runs are stranded"
@@ -114,9 +126,18 @@ class Chaos:
 
     def leave(self) -> None:
         """End every worker."""
+        self.over.set()
+        self.thaws.join()
         for pid in self.workers:
             faulty.put_down(pid)
         self.workers.clear()
+
+
+def _is_frozen(pid: int) -> bool:
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+        state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+        return state.rpartition(")")[2].split()[0] == "T"
+    return False
 
 
 def recoveries(deaths: list[tuple[str, float]]) -> list[float]:
