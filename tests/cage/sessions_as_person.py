@@ -20,10 +20,10 @@ def main() -> None:
         for way, code in LEFT.items():
             stands(hall.cage)
             before = hall.sh(
-                "readlink /proc/self/ns/pid; readlink /proc/1/exe || tr -d '\\0' < /proc/1/cmdline"
+                "cut -d' ' -f22 /proc/1/stat; readlink /proc/1/exe || tr -d '\\0' < /proc/1/cmdline"
             )
             left = python(hall.cage, code)
-            after = hall.sh("readlink /proc/self/ns/pid")
+            after = hall.sh("cut -d' ' -f22 /proc/1/stat")
             print(json.dumps({
                 "way": way, "uid": os.geteuid(), "kept": is_kept(before) and is_kept(left),
                 "seen": before.text().split()[1:], "others": before.text().split()[0] != after.text().strip(),
