@@ -71,7 +71,9 @@ def cluster() -> int:
     # Loaded before the workers are forked, so that a new one is ready at once.
     import_module("runtime.worker.wakeup")
     providers.warm(settings.M31A.PROVIDER)
-    Cluster().start()
+    started = Cluster()
+    started.start()
+    started.sentinel.join()  # it returns once its processes are there; they die with this one
     return 0
 
 

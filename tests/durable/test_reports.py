@@ -328,19 +328,17 @@ def _asleep() -> list[int]:
 def test_B3_every_stop_of_a_cluster_ends_within_its_bound(hall: Cast, pytestconfig: pytest.Config):
     """A hundred where the run is a long one. A cluster that hangs is killed with its group."""
     stops = 100 if pytestconfig.getoption("--chaos-seconds") >= 60 else 8
-    hung, unborn, slowest = 0, 0, 0.0
+    hung, slowest = 0, 0.0
     # A process of one thread forks them: a lock that another thread holds would never be let go.
     words = [sys.executable, "-c", FORKS_CLUSTERS]
     with subprocess.Popen(words, stdin=PIPE, stdout=PIPE, text=True, bufsize=1) as launcher:
         assert launcher.stdin is not None and launcher.stdout is not None
         for _ in range(stops):
             launcher.stdin.write("another\n")
-            try:
-                family = _family(int(launcher.stdout.readline()))
-            except psutil.NoSuchProcess:  # it did not come up: what is measured here is the stop
-                unborn += 1
-                continue
+            family = _family(int(launcher.stdout.readline()))
             leader = family[0]
+            time.sleep(0.2)
+            assert leader.is_running() and not _dead(leader), "nobody has told it to stop"
             began = time.monotonic()
             os.killpg(leader.pid, entry.shutdown.SIGNAL)
             leader.terminate()
@@ -352,13 +350,12 @@ def test_B3_every_stop_of_a_cluster_ends_within_its_bound(hall: Cast, pytestconf
                 os.killpg(leader.pid, signal.SIGKILL)
             slowest = max(slowest, time.monotonic() - began)
             wait_for(lambda family=family: all(_dead(p) for p in family), 2)
-    print(f"stops: {stops}, hung: {hung}, not up: {unborn}, slowest: {slowest:.2f} s")
+    print(f"stops: {stops}, hung: {hung}, slowest: {slowest:.2f} s")
     assert slowest < 4.5
-    assert unborn <= 2
 
 
 FORKS_CLUSTERS = """
-import os, signal, sys
+import os, signal, sys, traceback
 import django
 django.setup()
 from runtime.worker import entry
@@ -370,6 +367,8 @@ for _ in sys.stdin:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         try:
             entry.cluster()
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(0)
     print(pid, flush=True)
@@ -379,7 +378,7 @@ for _ in sys.stdin:
 def _family(pid: int) -> list[psutil.Process]:
     """The cluster and its processes, as soon as they are all there."""
     leader = psutil.Process(pid)
-    wait_for(lambda: len(leader.children(recursive=True)) >= 4, seconds=60)
+    wait_for(lambda: len(leader.children(recursive=True)) >= 4)
     return [leader, *leader.children(recursive=True)]
 
 
