@@ -23,10 +23,12 @@ from runtime.journal.read import every
 from runtime.models import Approval, Run, Task
 from runtime.worker import inline
 from tests.durable import faulty
-from tests.durable.scene import Scene
-from tests.kit import Cast
+from tests.durable.scene import STEPS, Scene
+from tests.kit import FINISH, VERIFY, Cast
 
 WORKERS = 3
+# Each verification that is interrupted costs a `finish`: the script must not end before chance does.
+PATIENT = [*STEPS, *([VERIFY, FINISH] * 30)]
 KILLED = [
     "claim.after_select", "claim.before_commit", "claim.after_commit", "step.before_effect",
     "step.after_effect", "step.before_commit", "step.after_commit", "edit.before_rename",
@@ -105,7 +107,7 @@ class Chaos:
                 self._start()
             open_ = Run.objects.filter(state__in=["running", "waiting"]).count()
             if open_ < 2 * WORKERS:
-                self.scenes.append(Scene(self.cast, attempts=100))
+                self.scenes.append(Scene(self.cast, PATIENT, attempts=100))
                 self.scenes[-1].hand_over()
             self._answer()
             if time.monotonic() > next_kill:
