@@ -34,6 +34,12 @@ def redirect(
         for child in node.named_children:
             if state.word(child).text is None:
                 around.remarks.append(opaque("here-string", "a here-string is expanded"))
+            if _on_another_line(state, node, "<<<", child) or not ends_a_word(
+                state.source, child.end_byte
+            ):
+                around.remarks.append(opaque("here-string", "what it holds is not certain"))
+            elif numbers_the_next(state.source, child):
+                around.remarks.append(opaque("here-string", NUMBER))
     elif node.type == "file_redirect":
         _file(state, node, around, inner)
     else:
@@ -49,8 +55,7 @@ def _file(state: State, node: Node, around: Around, inner: Inner) -> None:
         if not operator.endswith("&-"):
             around.remarks.append(opaque("redirection", "a redirection without a target"))
         return
-    sign = next((child for child in node.children if child.type == operator), node)
-    if b"\n" in state.source[sign.end_byte : targets[0].start_byte].replace(b"\\\n", b""):
+    if _on_another_line(state, node, operator, targets[0]):
         around.remarks.append(opaque("redirection", "the target is on another line"))
     if len(targets) > 1:
         around.remarks.append(opaque("redirection", "a redirection with several targets"))
@@ -69,6 +74,12 @@ def _file(state: State, node: Node, around: Around, inner: Inner) -> None:
         else:
             verb = Verb.READ if operator == "<" else Verb.WRITE
             around.touches.append(Touch(verb, word.path()))
+
+
+def _on_another_line(state: State, node: Node, operator: str, target: Node) -> bool:
+    """Whether a line ends between a redirection and its target, where a shell reads no further."""
+    sign = next((child for child in node.children if child.type == operator), node)
+    return b"\n" in state.source[sign.end_byte : target.start_byte].replace(b"\\\n", b"")
 
 
 def ends_a_word(source: bytes, end: int) -> bool:

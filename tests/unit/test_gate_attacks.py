@@ -368,3 +368,20 @@ def test_files_that_others_obey_or_that_hold_secrets_are_known_by_their_place() 
     for name in (".devcontainer.json", "devcontainer.json", ".devcontainer/x"):
         action = {"kind": "write_file", "path": name, "content": "x"}
         assert WORLD.decide(action).decision is Decision.ASK
+
+
+@pytest.mark.parametrize(
+    ("expected", "script"),
+    [
+        (ALLOW, "cat <<< x"),
+        (ALLOW, "cat <<< x 2>&1"),
+        (ALLOW, "cat <<< 2 2>&1"),
+        (Decision.ASK, "cat <<< 2>&1"),
+        (Decision.ASK, "cat <<< 1<README.md"),
+        (Decision.ASK, "cat <<<\n x"),
+    ],
+)
+def test_a_here_string_has_its_word_where_a_shell_looks_for_it(
+    expected: Decision, script: str
+) -> None:
+    assert WORLD.decide(shell(script)).decision is expected
