@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from runtime.core.commands import Command, Exec
+from runtime.core.commands import Command, Exec, Shell
 from runtime.policy.authorised import Authorised, by_operator
 from runtime.sandbox import Result, client
 
@@ -34,6 +34,13 @@ def stands(cage: Runner, seconds: float = 5.0) -> None:
     while not is_kept(cage.run(by_operator(Exec("true"), "test"))):
         assert time.monotonic() < end, "no session was made"
         time.sleep(0.02)
+
+
+def place(cage: Runner) -> str:
+    """Which namespaces a command gets: by the start of their first process, in ticks. Their own
+    numbers are used again."""
+    ask = by_operator(Shell("cut -d' ' -f22 /proc/1/stat"), "test")
+    return cage.run(ask).text().strip()
 
 
 class Kept:

@@ -14,7 +14,7 @@ from dataclasses import replace
 import pytest
 from cage_making import Hall
 from leaving import LEFT, SENDS, WRITES, python
-from sessions import Kept, is_kept, stands
+from sessions import Kept, is_kept, place, stands
 
 from runtime.core.commands import Exec, Shell
 from runtime.core.errors import M31AError
@@ -22,28 +22,15 @@ from runtime.policy.authorised import by_operator
 from runtime.sandbox import Cage, Limits, Result, inner
 
 
-@pytest.fixture
-def hall() -> Iterator[Hall]:
-    made = Hall()
-    try:
-        stands(made.cage)
-        yield made
-    finally:
-        made.close()
-
-
-def place(hall: Hall) -> str:
-    """Which namespaces a command gets."""
-    return hall.sh("readlink /proc/self/ns/pid").text().strip()
-
-
 @pytest.mark.parametrize("way", LEFT)
-def test_whatever_was_left_the_next_command_gets_other_namespaces(hall: Hall, way: str) -> None:
+def test_whatever_was_left_the_next_command_gets_other_namespaces(
+    kept_hall: Hall, way: str
+) -> None:
     if "flows" in way and not os.path.exists("/proc/net/if_inet6"):
         pytest.skip("this machine has no IPv6")
-    before = place(hall)
-    left = python(hall.cage, LEFT[way])
-    after = place(hall)
+    before = place(kept_hall.cage)
+    left = python(kept_hall.cage, LEFT[way])
+    after = place(kept_hall.cage)
     if not left.ok and "slice" in way:
         pytest.skip("this kernel has no such thing")
     assert left.ok and is_kept(left), left
@@ -51,8 +38,8 @@ def test_whatever_was_left_the_next_command_gets_other_namespaces(hall: Hall, wa
 
 
 @pytest.mark.parametrize("root", ["/tmp/some/project", "/home/agent/some/project"])
-def test_directories_above_a_worktree_in_memory_are_looked_at(hall: Hall, root: str) -> None:
-    spec = hall.spec()
+def test_directories_above_a_worktree_in_memory_are_looked_at(kept_hall: Hall, root: str) -> None:
+    spec = kept_hall.spec()
     mounts = tuple(replace(m, target=root) if m.writable else m for m in spec.mounts)
     with Cage(replace(spec, root=root, mounts=mounts)) as cage:
         kept = Kept(cage)
@@ -64,29 +51,29 @@ def test_directories_above_a_worktree_in_memory_are_looked_at(hall: Hall, root: 
         assert is_kept(kept.run(by_operator(Exec("true"), "test")))
 
 
-def test_what_ran_beside_a_command_has_no_way_into_the_next_one(hall: Hall) -> None:
+def test_what_ran_beside_a_command_has_no_way_into_the_next_one(kept_hall: Hall) -> None:
     found: list[Result] = []
-    first = threading.Thread(target=lambda: found.append(python(hall.cage, SENDS)))
+    first = threading.Thread(target=lambda: found.append(python(kept_hall.cage, SENDS)))
     first.start()
     time.sleep(0.15)
-    beside = threading.Thread(target=lambda: found.append(python(hall.cage, WRITES)))
+    beside = threading.Thread(target=lambda: found.append(python(kept_hall.cage, WRITES)))
     beside.start()
     first.join()
-    after = hall.sh("sleep 0.4; ls /tmp")
+    after = kept_hall.sh("sleep 0.4; ls /tmp")
     beside.join()
     assert [is_kept(one) for one in found] == [True, False] and all(one.ok for one in found)
     assert after.text() == "" and not is_kept(after)
 
 
-def modes(hall: Hall) -> Iterator[tuple[str, Cage]]:
+def modes(kept_hall: Hall) -> Iterator[tuple[str, Cage]]:
     """A cage of each kind that this machine can have, and one whose commands are kept apart."""
-    yield "kept", hall.cage
+    yield "kept", kept_hall.cage
     os.environ["M31A_SANDBOX_SESSIONS"] = "off"
     try:
-        with Cage(hall.spec()) as own:
+        with Cage(kept_hall.spec()) as own:
             yield "own", own
         os.environ["M31A_SANDBOX"] = "landlock"
-        with Cage(replace(hall.spec(), accepts="landlock")) as direct:
+        with Cage(replace(kept_hall.spec(), accepts="landlock")) as direct:
             try:
                 direct.run(by_operator(Exec("true"), "test"))
             except M31AError:
@@ -97,7 +84,7 @@ def modes(hall: Hall) -> Iterator[tuple[str, Cage]]:
         os.environ.pop("M31A_SANDBOX", None)
 
 
-def test_nobody_shares_the_opened_file_of_another_ones_standard_input(hall: Hall) -> None:
+def test_nobody_shares_the_opened_file_of_another_ones_standard_input(kept_hall: Hall) -> None:
     sets = (
         "fcntl.fcntl(0, fcntl.F_SETFL, os.O_NONBLOCK | os.O_APPEND); fcntl.fcntl(0, 10, 34);"
         "fcntl.flock(0, fcntl.LOCK_EX)"
@@ -106,7 +93,7 @@ def test_nobody_shares_the_opened_file_of_another_ones_standard_input(hall: Hall
         "print(fcntl.fcntl(0, fcntl.F_GETFL) & (os.O_NONBLOCK | os.O_APPEND), fcntl.fcntl(0, 11))\n"
         "fcntl.flock(os.open('/dev/null', 0), fcntl.LOCK_EX | fcntl.LOCK_NB)"
     )
-    for mode, cage in modes(hall):
+    for mode, cage in modes(kept_hall):
         assert python(cage, sets).ok
         asked = python(cage, asks)
         assert (asked.text(), asked.status) == ("0 0\n", 0), (mode, asked)
@@ -128,24 +115,24 @@ ALIKE = {
 
 @pytest.mark.parametrize("what", ALIKE)
 def test_an_honest_program_notices_no_difference(
-    hall: Hall, monkeypatch: pytest.MonkeyPatch, what: str
+    kept_hall: Hall, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     program, *words = ALIKE[what]
-    kept = hall.run(program, *words)
+    kept = kept_hall.run(program, *words)
     monkeypatch.setenv("M31A_SANDBOX_SESSIONS", "off")
-    with Cage(hall.spec()) as cage:
+    with Cage(kept_hall.spec()) as cage:
         own = cage.run(by_operator(Exec(program, tuple(words)), "test"))
     assert is_kept(kept) and not is_kept(own)
     assert (kept.status, kept.text(), kept.stderr) == (own.status, own.text(), own.stderr)
 
 
-def test_a_program_beside_its_first_process_hears_that_time_is_up(hall: Hall) -> None:
+def test_a_program_beside_its_first_process_hears_that_time_is_up(kept_hall: Hall) -> None:
     child = "(trap 'echo heard; exit' TERM; while :; do sleep 0.02; done)"
-    heard = hall.sh(f"{child} & trap 'wait; exit 3' TERM; wait", timeout=0.3)
+    heard = kept_hall.sh(f"{child} & trap 'wait; exit 3' TERM; wait", timeout=0.3)
     assert is_kept(heard) and heard.timed_out and heard.text() == "heard\n"
 
 
-def test_what_orphans_wrote_counts(hall: Hall) -> None:
+def test_what_orphans_wrote_counts(kept_hall: Hall) -> None:
     writes = (
         "for n in range(8):\n"
         "    if os.fork() == 0:\n"
@@ -156,7 +143,7 @@ def test_what_orphans_wrote_counts(hall: Hall) -> None:
         "    os.wait(); time.sleep(0.1)\n"
         "time.sleep(1)"
     )
-    with Cage(hall.spec(Limits(written_bytes=48 << 20))) as cage:
+    with Cage(kept_hall.spec(Limits(written_bytes=48 << 20))) as cage:
         stands(cage)
         result = python(cage, writes)
     if result.attestation["written_limit"] != "io-accounting":
@@ -164,8 +151,8 @@ def test_what_orphans_wrote_counts(hall: Hall) -> None:
     assert is_kept(result) and result.limit == "written_bytes"
 
 
-def test_with_few_descriptors_no_session_is_made(hall: Hall) -> None:
-    with Cage(hall.spec(Limits(open_files=16))) as cage:
+def test_with_few_descriptors_no_session_is_made(kept_hall: Hall) -> None:
+    with Cage(kept_hall.spec(Limits(open_files=16))) as cage:
         ran = [
             cage.run(by_operator(Exec("true"), "test")) for _ in range(6) if not time.sleep(0.05)
         ]

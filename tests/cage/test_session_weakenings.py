@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import battery
 import pytest
 import sessions
 import weakening
-from cage_making import Hall, alive, planted, tag
+from cage_making import Hall, alive, tag
 from ground import Ground
 
 from runtime.core.commands import Exec, Shell
@@ -21,16 +21,6 @@ from runtime.sandbox import Cage, OneShot
 
 pytestmark = pytest.mark.thorough
 Change = tuple[str, str, str]
-
-
-@pytest.fixture
-def ground() -> Iterator[Ground]:
-    made = Ground()
-    try:
-        with planted():
-            yield made
-    finally:
-        made.close()
 
 
 def without(step: str, indent: int = 4) -> Change:

@@ -11,14 +11,14 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import battery
 import pytest
 import weakening
-from cage_making import Hall, alive, planted, until
+from cage_making import Hall, alive, until
 from ground import Ground
 from weakening import chain, instead, unfiltered, without, words
 
@@ -62,16 +62,6 @@ WEAKENINGS: list[tuple[str, weakening.Change, str]] = [
         "F15",
     ),
 ]  # fmt: skip
-
-
-@pytest.fixture
-def ground() -> Iterator[Ground]:
-    made = Ground()
-    try:
-        with planted():
-            yield made
-    finally:
-        made.close()
 
 
 def noticed(ground: Ground, cage: battery.Runner, probes: str, backend: str = "bubblewrap") -> None:
