@@ -14,7 +14,6 @@ from dataclasses import replace
 from runtime.core.errors import M31AError
 from runtime.providers import registry, vendors
 from runtime.providers.registry import Status
-from runtime.secrets import redactor
 
 SECONDS = 5.0
 PROGRAM_SECONDS = 10.0
@@ -34,6 +33,8 @@ def check(env: Mapping[str, str]) -> list[Status]:
         return registry.describe(settings)
     with ThreadPoolExecutor(len(specs)) as pool:
         found = list(pool.map(lambda spec: _one(spec, settings), specs))
+    from runtime.secrets import redactor  # long to load, and nobody else in this room needs it
+
     hide = redactor().text
     return [replace(one, detail=hide(one.detail), remedy=hide(one.remedy)) for one in found]
 
