@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sessions import is_kept, place, stands
+
 from runtime.core.commands import Exec
 from runtime.policy.authorised import by_operator
 from runtime.sandbox import Cage, Result
@@ -56,3 +58,19 @@ def python(cage: Cage, code: str, wall: float | None = None) -> Result:
     """A piece of Python, with all that it takes to be rude."""
     words = ("-I", "-S", "-c", CALLS + NUMBERS + CYCLE + code)
     return cage.run(by_operator(Exec("python3", words), "test"), timeout=wall)
+
+
+def left_behind(cage: Cage, way: str) -> tuple[Result, bool]:
+    """Leave something in a kept session. Returns how that went and whether the next command got others.
+
+    What lives in messages is gone as soon as the kernel looks, which any closed socket of the machine
+    may bring about; before the session is looked at, it is rightly kept. So that is tried again.
+    """
+    for _ in range(5 if "message" in way else 1):
+        stands(cage)
+        before = place(cage)
+        left = python(cage, LEFT[way])
+        assert is_kept(left), left
+        if place(cage) != before:
+            return left, True
+    return left, False

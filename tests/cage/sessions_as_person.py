@@ -9,7 +9,7 @@ import json
 import os
 
 from cage_making import Hall
-from leaving import LEFT, python
+from leaving import LEFT, left_behind
 from sessions import is_kept, stands
 
 
@@ -17,17 +17,13 @@ def main() -> None:
     os.environ.pop("PYTHONPATH")
     hall = Hall()
     try:
-        for way, code in LEFT.items():
+        for way in LEFT:
             stands(hall.cage)
-            before = hall.sh(
-                "cut -d' ' -f22 /proc/1/stat; readlink /proc/1/exe || tr -d '\\0' < /proc/1/cmdline"
-            )
-            left = python(hall.cage, code)
-            after = hall.sh("cut -d' ' -f22 /proc/1/stat")
+            first = hall.sh("readlink /proc/1/exe || tr -d '\\0' < /proc/1/cmdline")
+            left, others = left_behind(hall.cage, way)
             print(json.dumps({
-                "way": way, "uid": os.geteuid(), "kept": is_kept(before) and is_kept(left),
-                "seen": before.text().split()[1:], "others": before.text().split()[0] != after.text().strip(),
-                "said": left.stderr.decode()[-300:],
+                "way": way, "uid": os.geteuid(), "kept": is_kept(first), "seen": first.text().split(),
+                "others": others, "said": left.stderr.decode()[-300:],
             }))  # fmt: skip
     finally:
         hall.close()

@@ -34,11 +34,9 @@ def not_joined(name: str) -> Change:
     return ("inner", f"        {step}\n", f"        if name != '{name}': {step}\n")
 
 
-# Without these, a network that others use is none for a session.
-UNSEEN = (
-    ("traces", 'while self._living_sockets() != b"sockets: used 0"', "while False"),
-    ("inner", " and traces.none()", ""),
-)
+# Without these, what others use too would end a session.
+UNSEEN: Change = ("inner", " and traces.none()", "")
+IN_USE: Change = ("traces", 'while self._living_sockets() != b"sockets: used 0"', "while False")
 PROBES: list[tuple[str, tuple[Change, ...], str]] = [
     (
         "no filter",
@@ -46,8 +44,8 @@ PROBES: list[tuple[str, tuple[Change, ...], str]] = [
         "W14 P23 P24 P27",
     ),
     ("no limits", (without("resource.setrlimit(which, (value, value))", 8),), "W20"),
-    ("the machine's network", (not_joined("net"), *UNSEEN), "N01 N02"),
-    ("the machine's queues", (not_joined("ipc"),), "P41"),
+    ("the machine's network", (not_joined("net"), IN_USE, UNSEEN), "N01 N02"),
+    ("the machine's queues", (not_joined("ipc"), UNSEEN), "P41"),
 ]
 
 

@@ -220,8 +220,11 @@ def test_B29_no_open_connection_crosses_a_fork_of_the_cluster(
     seen: list[object] = []
 
     class Forks:
+        sentinel = threading.Thread(target=lambda: None)
+
         def start(self) -> None:
             seen.append([one.connection for one in connections.all(initialized_only=True)])
+            self.sentinel.start()
 
     monkeypatch.setattr(entry, "Cluster", Forks)
     monkeypatch.setattr(entry.death, "of_forks_too", lambda: None)
