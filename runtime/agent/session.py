@@ -187,6 +187,7 @@ class Session:
             remotes=self.workspace.remotes,
             write_paths=tuple(self.task.write_paths),
             look=sight.facts,
+            links=sight.links,
             which=sight.which,
             verification_inputs=verification_inputs(self.state.verification),
             user=self.run.submitted_by,

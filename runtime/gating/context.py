@@ -11,6 +11,7 @@ from runtime.policy import (
     ApprovalFact,
     Context,
     GrantFact,
+    Links,
     Look,
     Request,
     Verdict,
@@ -39,6 +40,7 @@ class Subject:
     remotes: Mapping[str, str]
     write_paths: tuple[str, ...]
     look: Look
+    links: Links
     which: Which
     verification_inputs: tuple[str, ...] = ()
     changed_inputs: tuple[str, ...] = ()
@@ -88,6 +90,7 @@ def decide(
         write_paths=subject.write_paths,
         allowed=subject.allowed,
         look=subject.look,
+        links=subject.links,
         which=subject.which,
         remotes=subject.remotes,
         verification_inputs=subject.verification_inputs,

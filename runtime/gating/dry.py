@@ -105,6 +105,7 @@ def _subject(workspace: Workspace, given: dict[str, Any]) -> Subject:
         remotes=workspace.remotes,
         write_paths=(),
         look=sight.facts,
+        links=sight.links,
         which=sight.which,
         home=os.path.expanduser("~"),
         repository_runs=_repository_runs(workspace.root),

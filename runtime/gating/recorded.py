@@ -52,9 +52,14 @@ class Recorded:
     def look(self, path: str) -> Facts:
         """What the path was then. One that was not looked at then cannot be told now."""
         for name, kind, resolved, inside, digest, runs in self.given["facts"]:
-            if name == path:
+            if name == path and kind != "link":
                 return Facts(kind, resolved, inside, digest, runs)
         return Facts("error", path, False)
+
+    def links(self, pattern: str) -> tuple[Facts, ...]:
+        """What a pattern became by links then."""
+        rows = (row for row in self.given["facts"] if row[0] == pattern)
+        return tuple(Facts(*row[1:]) for row in rows if row[1] in ("link", "error"))
 
     @property
     def which(self) -> Which:
@@ -182,6 +187,7 @@ def again(
         remotes=workspace.remotes,
         write_paths=tuple(task.write_paths),
         look=recorded.look,
+        links=recorded.links,
         which=recorded.which,
         changed_inputs=recorded.changed_inputs,
         changed_guarded=recorded.changed_guarded,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .context import MODES, ApprovalFact, Context, Facts, GrantFact, Look, Request, Which
+from .context import MODES, ApprovalFact, Context, Facts, GrantFact, Links, Look, Request, Which
 from .decision import Decision, worst
 from .gate import gate
 from .hashing import policy_hash
@@ -23,6 +23,7 @@ __all__ = [
     "Decision",
     "Facts",
     "GrantFact",
+    "Links",
     "Look",
     "Remembered",
     "Request",

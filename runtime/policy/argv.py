@@ -250,6 +250,8 @@ class CommandReader:
                 place = self.lens.place(touch, cwd)
                 if not (commands and place.path in HARMLESS):
                     places.append(place)
+                if touch.pattern and place.inside:
+                    places += [self.lens.place(one) for one in self.lens.met(touch, cwd)]
         except TooManyPaths as error:
             found.opaque("too many paths", str(error))
         return tuple(places)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from .decision import Decision
-from .facts import Facts, FactType, Look, Which
+from .facts import Facts, FactType, Links, Look, Which
 from .remembered import Remembered
 from .rules import RuleLayer
 
@@ -19,6 +19,7 @@ __all__ = [
     "FactType",
     "Facts",
     "GrantFact",
+    "Links",
     "Look",
     "Request",
     "Which",
@@ -82,6 +83,7 @@ class Context:
     write_paths: tuple[str, ...]
     allowed: frozenset[str]
     look: Look
+    links: Links
     which: Which
     remotes: Mapping[str, str] = field(default_factory=dict)
     verification_inputs: tuple[str, ...] = ()

@@ -24,5 +24,7 @@ class Facts:
 
 Look = Callable[[str], Facts]
 """A path, relative to the worktree or absolute, possibly with `..`, to its facts."""
+Links = Callable[[str], tuple[Facts, ...]]
+"""An absolute path with wildcards to what it becomes by links; see `links.met`."""
 Which = Callable[[str], str | None]
 """A bare program name to the file that the cage would run, or None where it has none."""

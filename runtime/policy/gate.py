@@ -36,7 +36,7 @@ def gate(
             found[name] = context.which(name)
         return found[name]
 
-    lens = Lens(context.root, context.home, context.look)
+    lens = Lens.of(context)
     case = Case(request, replace(context, which=which), lens)
     failed = ""
     for name, stage in stages:

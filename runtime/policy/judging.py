@@ -116,18 +116,18 @@ def _veto_inside(place: Place, *, moved: bool) -> Remark | None:
 def _may_name(place: Place, hidden: frozenset[str]) -> bool:
     """Whether some part of a pattern may become one of these names, all of which begin with a
     dot: a wildcard does not stand for that dot."""
-    parts = place.relative.casefold().split("/")
+    parts = f"{place.relative}/{place.real}".casefold().split("/")
     return any(
         compiled(part).fullmatch(name) for part in parts if part.startswith(".") for name in hidden
     )
 
 
 def _veto_pattern(place: Place, context: Context) -> Remark | None:
-    pattern = compiled(place.path)
     samples = [*_SECRET_SAMPLES, *(posixpath.join(context.home, name) for name in _HOME_SAMPLES)]
-    for sample in samples:
-        if pattern.fullmatch(sample):
-            return _deny("hidden secret", f"{shown(place)} fits {sample}")
+    for pattern in map(compiled, place.names):
+        for sample in samples:
+            if pattern.fullmatch(sample):
+                return _deny("hidden secret", f"{shown(place)} fits {sample}")
     return None
 
 
@@ -190,14 +190,16 @@ def defaults(part: Part, place: Place) -> Remark | None:
 
 def _defaults_pattern(place: Place) -> Remark | None:
     """A pattern that was aimed at secrets, or changes what others obey; a bare star is not."""
-    if place.touch.verb in CHANGES and (why := protected.guided_by_pattern(place.relative)):
-        return Remark("defaults", Decision.ASK, "guided file", f"{shown(place)}: {why}")
-    name = posixpath.basename(place.relative)
+    names = tuple(dict.fromkeys((place.relative, place.real)))
+    guided = next(filter(None, map(protected.guided_by_pattern, names)), "")
+    if place.touch.verb in CHANGES and guided:
+        return Remark("defaults", Decision.ASK, "guided file", f"{shown(place)}: {guided}")
+    name = posixpath.basename(place.relative)  # of both the same
     if place.touch.verb in (Verb.READ, Verb.RUN):
         if _may_name(place, protected.GIT_NAMES):
             reason = f"{shown(place)} may hold a credential"
             return Remark("defaults", Decision.ESCALATE, "git directory", reason)
-        if protected.secret_by_name(place.relative):
+        if any(map(protected.secret_by_name, names)):
             reason = f"{shown(place)} may hold a secret"
             return Remark("defaults", Decision.ESCALATE, "secret", reason)
     if place.touch.verb is Verb.LIST or not any(char.isalpha() or char == "." for char in name):

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Self
 
-from .facts import Facts, Look
+from .context import Context
+from .facts import Facts, Links, Look
+from .patterns import WILD
 from .reading import Place, Touch
 
 MAX_LOOKS = 96
@@ -31,16 +36,24 @@ class TooManyPaths(ValueError):
 class Lens:
     """Resolves the paths of one action against the worktree and records each answer."""
 
-    def __init__(self, root: str, home: str, look: Look) -> None:
+    def __init__(self, root: str, home: str, look: Look, links: Links) -> None:
         self.root = posixpath.normpath(root)
         self.home = posixpath.normpath(home) if home else ""
         self._look = look
+        self._links = links
         self._seen: dict[str, Facts] = {}
+        self._met: dict[str, tuple[Facts, ...]] = {}
+
+    @classmethod
+    def of(cls, context: Context) -> Self:
+        """The eyes of one decision."""
+        return cls(context.root, context.home, context.look, context.links)
 
     @property
     def facts(self) -> tuple[tuple[str, Facts], ...]:
-        """Every answer so far, in the order of asking."""
-        return tuple(self._seen.items())
+        """Every answer so far, in the order of asking: about paths, and then about patterns."""
+        met = ((pattern, facts) for pattern, found in self._met.items() for facts in found)
+        return (*self._seen.items(), *met)
 
     def join(self, path: str, cwd: str = ".") -> str:
         """`path` made absolute, from `cwd` (relative to the worktree or absolute), not normalised."""
@@ -66,17 +79,33 @@ class Lens:
             self._seen[asked] = self._look(asked)
         return self._seen[asked]
 
+    def met(self, touch: Touch, cwd: str = ".") -> Iterator[Touch]:
+        """The same of what a pattern becomes by links. Raises `TooManyPaths` where nobody can
+        tell."""
+        joined = self.join(touch.path, cwd)
+        pattern = joined if "/.." in joined else _normal(joined)
+        if pattern not in self._met:
+            self._met[pattern] = self._links(pattern)
+        for facts in self._met[pattern]:
+            if facts.type == "error":
+                raise TooManyPaths(f"nobody can tell what {touch.path} becomes")
+            path = self.relative(facts.resolved) or facts.resolved
+            yield replace(touch, path=path, pattern=WILD.search(path) is not None)
+
     def place(self, touch: Touch, cwd: str = ".") -> Place:
         """What `touch` is about. Of a pattern, the directory before the first wildcard is
-        looked at, and the place keeps the pattern's own path."""
+        looked at, and the rest is appended to it as written."""
         joined = self.join(touch.path, cwd)
         normal = _normal(joined)
         if normal in HARMLESS:
             return Place(touch, normal, False, "", "", Facts("other", normal, False))
         if touch.pattern:
             fixed = re.split(r"[*?\[{]", joined, maxsplit=1)[0]
-            base = self.look(posixpath.dirname(fixed) or "/")
-            facts = Facts(base.type, normal, base.inside)
+            folder = posixpath.dirname(fixed) or "/"
+            base = self.look(folder)
+            rest = joined[len(folder) :].lstrip("/")
+            resolved = posixpath.normpath(posixpath.join(base.resolved, rest))
+            facts = Facts(base.type, resolved, base.inside)
         else:
             facts = self.look(joined)
         lexical = self.relative(normal)

@@ -31,7 +31,7 @@ Spot = tuple[str, bool]
 _MOVING = re.compile(
     r"_|BASH\w*|RANDOM|SRANDOM|SECONDS|LINENO|EPOCH\w*|OPT\w*|E?UID|PPID|GROUPS|DIRSTACK|FUNCNAME"
     r"|HIST\w*|REPLY|COMP\w*|PIPESTATUS|MAPFILE|COPROC\w*|READLINE\w*|SHLVL|HOST\w*|MACHTYPE"
-    r"|OSTYPE|PWD|OLDPWD|HOME|IFS|PATH|CDPATH|PS\d|ENV|LC_\w+|LANG|POSIXLY_CORRECT"
+    r"|OSTYPE|PWD|OLDPWD|HOME|IFS|PATH|CDPATH|PS\d|ENV|LC_\w+|LANG|POSIXLY_CORRECT|GLOBIGNORE|EXECIGNORE"
 )
 """Names to which the shell itself gives values, or that change how it reads."""
 _PLAIN_VALUE = re.compile(r"[^\\$`\"'~\n]*")

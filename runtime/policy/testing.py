@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from .context import Context, Facts, Request
 from .decision import Decision
 from .facts import FactType
 from .gate import gate
+from .links import Kind, met
 from .programs import DEFAULT_PROGRAMS
 from .verdict import Verdict
 
@@ -54,6 +55,27 @@ class World:
         inside = resolved == self.root or resolved.startswith(self.root + "/")
         return Facts(kind, resolved, inside, digest)
 
+    facts = look
+
+    def links(self, pattern: str) -> tuple[Facts, ...]:
+        """What a pattern becomes by links."""
+        return met(pattern, self)
+
+    def kind(self, path: str) -> Kind:
+        """What a name is by itself."""
+        if isinstance(self.files.get(path), Link):
+            return "link"
+        return "dir" if self._folder(path) else "other"
+
+    def entries(self, folder: str) -> Iterator[tuple[str, Kind]]:
+        """The names in a directory."""
+        below = folder.rstrip("/") + "/"
+        known = {*self.files, *self.folders}
+        for name in sorted(
+            {one[len(below) :].split("/")[0] for one in known if one.startswith(below)}
+        ):
+            yield name, self.kind(below + name)
+
     def _folder(self, path: str) -> bool:
         below = path.rstrip("/") + "/"
         known = (*self.files, *self.folders, self.root + "/", self.home + "/")
@@ -89,6 +111,7 @@ class World:
             write_paths=(),
             allowed=DEFAULT_PROGRAMS,
             look=self.look,
+            links=self.links,
             which=self.programs.get,
             remotes={"origin": "/srv/origin.git"},
         )

@@ -10,8 +10,10 @@ import hashlib
 import os
 import posixpath
 import stat
+from collections.abc import Iterator
 
 from runtime.policy.facts import Facts
+from runtime.policy.links import Kind, met
 from runtime.sandbox import CageSpec, placed
 from runtime.sandbox import places as moved
 from runtime.sandbox.environment import SYSTEM_PATH
@@ -63,6 +65,29 @@ class Sight:
             return Facts("file", resolved, True, self._hash(resolved), runs)
         except OSError:
             return Facts("error", resolved, True)
+
+    def links(self, pattern: str) -> tuple[Facts, ...]:
+        """What a pattern, absolute, becomes by links."""
+        return met(pattern, self)
+
+    def kind(self, path: str) -> Kind:
+        """What a name is by itself."""
+        found = self._lstat(path)
+        if found is None:
+            return "other"
+        return (
+            "link" if stat.S_ISLNK(found.st_mode) else _folder_or_not(stat.S_ISDIR(found.st_mode))
+        )
+
+    def entries(self, folder: str) -> Iterator[tuple[str, Kind]]:
+        """The names in a directory. Raises OSError where nobody may know."""
+        host = self._host(folder)
+        if host is None:
+            raise FileNotFoundError(folder)
+        with os.scandir(host) as found:
+            for entry in found:
+                folder_or_not = _folder_or_not(entry.is_dir(follow_symlinks=False))
+                yield entry.name, "link" if entry.is_symlink() else folder_or_not
 
     def which(self, name: str) -> str | None:
         """The file, links resolved, that the cage runs for a bare program name; None without."""
@@ -139,6 +164,10 @@ class Sight:
             if os.fstat(fd).st_size > _MAX_HASHED:
                 return None
             return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _folder_or_not(is_folder: bool) -> Kind:
+    return "dir" if is_folder else "other"
 
 
 _DIRECTORY = os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 1, 0, 0, 0, 0, 0, 0))

@@ -269,6 +269,17 @@ def test_a_backtest_uses_what_was_seen_then(cast, policy):
     assert "read_file" in kinds, "the link is gone, and what it led to is remembered"
 
 
+def test_a_backtest_remembers_which_links_a_pattern_met(cast, policy):
+    workspace(cast.alice)
+    steps = ["ln -s notes.txt link.txt", "cat link.*", "rm link.txt"]
+    told = play(cast.alice, [*map(shell, steps), FINISH])
+    answer(told, cast.bob)
+    told.work()
+    found = backtest.run(backtest.document("system.toml", rule("ASK", 'path = "/notes.txt"')))
+    assert found.drifted == 0
+    assert "cat link.*" in str([one.body for one in found.changes])
+
+
 def test_a_backtest_repeats_grants_but_not_answers(cast, policy):
     workspace(cast.alice)
     again = shell("echo line >> log.txt")

@@ -98,6 +98,7 @@ def context(root: Path, layers: tuple[RuleLayer, ...]) -> Context:
         write_paths=(),
         allowed=DEFAULT_PROGRAMS,
         look=sight.facts,
+        links=sight.links,
         which=sight.which,
         remotes={"origin": "git@example.org:a/b.git"},
         layers=layers,

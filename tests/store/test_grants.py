@@ -42,6 +42,7 @@ def _subject(approval: Approval) -> Subject:
         remotes=plain.remotes,
         write_paths=(),
         look=world.look,
+        links=world.links,
         which=world.programs.get,
     )
 

@@ -193,7 +193,7 @@ def test_there_is_always_a_part() -> None:
     from runtime.policy.places import Lens
 
     context = WORLD.context()
-    reader = CommandReader(context, Lens(context.root, context.home, context.look), "run_shell")
+    reader = CommandReader(context, Lens.of(context), "run_shell")
     for script in ("", " ", "# only words", ":"):
         assert len(read_script(reader, script, ".", 0)) >= 1
 

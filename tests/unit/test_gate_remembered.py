@@ -26,7 +26,7 @@ def parts(action, line):
     """The commands of a line that is written as an action was."""
     context, words = WORLD.context(), shlex.split(line)
     other = shell(line) if action["kind"] == "run_shell" else tool(words[0], *words[1:])
-    lens = Lens(context.root, context.home, context.look)
+    lens = Lens.of(context)
     return read(actions.parse(other), context, lens).parts
 
 

@@ -144,4 +144,4 @@ def _parts(example: Example) -> tuple[Part, ...]:
         if example.action.get("kind") == "network"
         else actions.parse(example.action)
     )
-    return read(subject, context, Lens(context.root, context.home, context.look)).parts
+    return read(subject, context, Lens.of(context)).parts

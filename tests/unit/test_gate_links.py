@@ -1,0 +1,142 @@
+"""A word with wildcards is judged as all that it becomes, also through links of the worktree."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.policy import Decision, Rule, RuleLayer, links
+from runtime.policy.testing import Link, World, shell, tool
+
+HELD = (Decision.DENY, Decision.ESCALATE, Decision.ASK)
+WORLD = World(
+    files={
+        "/etc/shadow": "root:x",
+        "/usr/share/words": "a",
+        "/tree/README.md": "hello",
+        "/tree/src/a.py": "a = 1",
+        "/tree/src/b.py": Link("a.py"),
+        "/tree/src/round": Link("/tree/src"),
+        "/tree/data/secret": Link("/etc/shadow"),
+        "/tree/data/words": Link("/usr/share/words"),
+        "/tree/link": Link("/etc"),
+        "/tree/ci": Link(".github/workflows"),
+        "/tree/.github/workflows/ci.yml": "on: push",
+        "/tree/keys/id_rsa": "a secret",
+        "/tree/plain/k": Link("../keys/id_rsa"),
+        "/tree/many/keys": Link("../keys"),
+        "/tree/loops/one": Link("one"),
+    }
+)
+SECRET = (
+    "cat li*/shadow",
+    "cat l?nk/shadow",
+    "cat [l]ink/sha*",
+    "cat */secret",
+    "cat data/*",
+    "cat ./data/s*t",
+    "cat src/../data/s*",
+    "cat s*/../data/secret",
+    "cat src/round/../d*/secret",
+    "cd data && cat s*",
+    "head -n 1 -- data/s*",
+)
+
+
+@pytest.mark.parametrize("script", SECRET)
+def test_a_secret_behind_a_link_is_refused_though_no_word_names_it(script: str) -> None:
+    verdict = WORLD.decide(shell(script))
+    assert verdict.decision is Decision.DENY and "/etc/shadow" in verdict.reason, verdict.reason
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cat data/w*",
+        "for f in data/s*; do cat $f; done",
+        "cat link/*",
+        "cat loops/*",
+        "ls l*",
+        "cat *",
+        "echo x > data/w*",
+        "rm data/*",
+    ],
+)
+def test_what_leads_out_is_never_allowed_unasked(script: str) -> None:
+    assert WORLD.decide(shell(script)).decision in HELD
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cp README.md c*/ci.yml",
+        "cp README.md ci/*.yml",
+        "cat plain/*",
+        "cat p*/k",
+        "cat m*/k*/id_rsa",
+        "cat many/keys/*_rsa",
+    ],
+)
+def test_links_to_what_is_guarded_or_secret_inside_are_looked_at(script: str) -> None:
+    assert WORLD.decide(shell(script)).decision in HELD
+
+
+@pytest.mark.parametrize("script", ["cat p*/k", "cat k*/id_rsa", "cat m*/keys/i*", "cat many/k*/*"])
+def test_a_rule_about_a_place_holds_for_links_to_it(script: str) -> None:
+    keys = Rule("no-keys", Decision.DENY, path=("/keys/",))
+    verdict = WORLD.decide(shell(script), layers=(RuleLayer(1, "system", (keys,)),))
+    assert (verdict.decision, verdict.rule) == (Decision.DENY, "no-keys"), verdict.reason
+
+
+def test_a_person_reads_which_name_leads_where() -> None:
+    verdict = WORLD.decide(shell("cat data/w*"))
+    assert "data/words (that is /usr/share/words)" in verdict.reason
+    assert verdict.decision is Decision.ASK
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cat *.md",
+        "cat src/*",
+        "cat s*/*.py",
+        "wc -l src/round/*.py",
+        "cat l*.txt",
+        "ls src/*",
+        "cat no*/x",
+    ],
+)
+def test_links_that_stay_inside_are_as_good_as_files(script: str) -> None:
+    verdict = WORLD.decide(shell(script))
+    assert verdict.decision is Decision.ALLOW, verdict.reason
+
+
+def test_hidden_names_are_no_part_of_a_bare_star_unless_the_shell_is_told_otherwise() -> None:
+    world = World(files={"/tree/.env-link": Link("/usr/lib/python3"), "/tree/a.py": "a = 1"})
+    assert world.decide(shell("wc -l *")).decision is Decision.ALLOW
+    for script in ("wc -l .e*", "GLOBIGNORE=x; wc -l *", "shopt -s dotglob; wc -l *"):
+        assert world.decide(shell(script)).decision in HELD, script
+
+
+@pytest.mark.parametrize("name", ["GLOBIGNORE", "EXECIGNORE", "POSIXLY_CORRECT", "BASH_COMPAT"])
+def test_variables_that_change_what_the_shell_makes_of_words_are_looked_at(name: str) -> None:
+    for script in (f"{name}=x; cat README.md", f"{name}=x cat README.md", f"export {name}=x; ls"):
+        assert WORLD.decide(shell(script)).decision in HELD, script
+
+
+def test_a_word_of_a_plain_command_is_no_pattern() -> None:
+    verdict = WORLD.decide(tool("cat", "data/s*"))
+    assert verdict.decision is Decision.ALLOW, "nobody expands it"
+
+
+def test_too_many_names_are_for_a_person_to_look_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "MAX_NAMES", 3)
+    verdict = WORLD.decide(shell("cat src/*"))
+    assert verdict.decision is Decision.ASK and "nobody can tell" in verdict.reason
+
+
+def test_of_too_many_links_nobody_can_tell() -> None:
+    names = range(links.MAX_MET + 1)
+    files: dict[str, str | Link] = {f"/tree/l{n}": Link("README.md") for n in names}
+    world = World(files=files | {"/tree/README.md": "hello"})
+    assert world.decide(shell("cat l*")).decision is Decision.ASK
+    assert world.decide(shell("cat l1*")).decision is Decision.ALLOW
