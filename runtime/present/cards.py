@@ -15,7 +15,7 @@ from . import actions, badges, diffs, html, stages, text, units
 from .events.approval import scope
 
 FILES = 40
-"""Watched files that a notice names."""
+"""Paths that a card or a notice names."""
 LONG = 26
 """Lines from which on the card says how long the action is."""
 
@@ -69,10 +69,12 @@ def _whole(kind: str, body: Mapping[str, Any], card: Mapping[str, Any]) -> SafeS
     return whole
 
 
-def named(paths: Sequence[Any], limit: int = FILES) -> list[SafeString]:
-    """Files as a notice names them, and how many more there are."""
-    more = [text.visible(f"and {len(paths) - limit} more")] if len(paths) > limit else []
-    return [*(text.visible(str(path)) for path in paths[:limit]), *more]
+def named(paths: Sequence[Any], limit: int = FILES) -> SafeString:
+    """Files as a notice names them, and how many more there are; nothing for none."""
+    files = format_html_join(
+        ", ", "<code>{}</code>", ((text.visible(str(p)),) for p in paths[:limit])
+    )
+    return format_html("{} and {} more", files, len(paths) - limit) if len(paths) > limit else files
 
 
 def _list(value: Any) -> list[Any]:
@@ -121,7 +123,7 @@ def touches(card: Mapping[str, Any]) -> SafeString:
     pairs: list[tuple[str, SafeString | str]] = [
         ("workspace root", html.code(str(card["root"])) if card.get("root") else ""),
         ("mode", text.visible(str(card.get("mode") or ""))),
-        ("paths", _codes(card.get("paths"))),
+        ("paths", named(_list(card.get("paths")))),
         ("effects", text.visible(", ".join(str(item) for item in _list(card.get("effects"))))),
     ]
     sandbox = card.get("sandbox")
@@ -170,16 +172,6 @@ def _plain(name: str, value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(str(item) for item in value) or "none"
     return str(value)
-
-
-def _codes(value: Any) -> SafeString | str:
-    paths = _list(value)
-    if not paths:
-        return ""
-    shown = format_html_join(", ", "{}", ((html.code(str(path)),) for path in paths[:40]))
-    if len(paths) > 40:
-        return format_html("{} and {} more", shown, len(paths) - 40)
-    return shown
 
 
 def outcome(approval: Approval, now: datetime) -> SafeString:
