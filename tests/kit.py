@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,21 @@ class Cast:
 def repository(files: dict[str, str] | None = None) -> Path:
     """A git repository with one commit, in a temporary folder."""
     root = Path(surroundings.folder("m31a-repo-")) / "project"
+    if files is None:
+        return Path(shutil.copytree(_usual(), root))
+    return _committed(root, files)
+
+
+@cache
+def _usual() -> Path:
+    root = Path(surroundings.folder("m31a-usual-")) / "project"
+    return _committed(root, {"notes.txt": "first line\nsecond line\n"})
+
+
+def _committed(root: Path, files: dict[str, str]) -> Path:
     root.mkdir()
-    git(root, "init", "-q", "-b", "main")
-    for name, text in (files or {"notes.txt": "first line\nsecond line\n"}).items():
+    git(root, "init", "-q", "--template=", "-b", "main")
+    for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -79,7 +92,7 @@ def git(root: Path, *words: str) -> str:
 def with_remote(root: Path) -> Path:
     """Give a repository a bare one beside it as `origin`; the bare one."""
     bare = root.parent / "origin.git"
-    git(root, "init", "-q", "--bare", str(bare))
+    git(root, "init", "-q", "--template=", "--bare", str(bare))
     git(root, "remote", "add", "origin", str(bare))
     return bare
 

@@ -65,6 +65,7 @@ def register_workspace(
         sandbox=sandbox,
         hosts=list(hosts),
         limits=dict(limits or {}),
+        etc=settings.M31A.DATA_DIR / "etc",
     )
     _check_apart(values)
     with open_system() as book:

@@ -4,7 +4,7 @@ from runtime.sandbox.accounts import pick_uid, uid_range
 from runtime.sandbox.cage import Cage
 from runtime.sandbox.choice import ACCEPTABLE, check, findings, is_open, pinned, places
 from runtime.sandbox.client import end_leftovers
-from runtime.sandbox.etc import base_etc
+from runtime.sandbox.etc import base_etc, shared_etc
 from runtime.sandbox.host import run_host
 from runtime.sandbox.oneshot import OneShot, run_one
 from runtime.sandbox.prepared import placed
@@ -14,5 +14,6 @@ from runtime.sandbox.toolchains import Toolchain, find_toolchains
 __all__ = [
     "ACCEPTABLE", "Cage", "CageSpec", "Finding", "HostResult", "Limits", "Mount", "OneShot",
     "Result", "Toolchain", "base_etc", "check", "end_leftovers", "find_toolchains", "findings",
-    "is_open", "pick_uid", "pinned", "placed", "places", "run_host", "run_one", "uid_range",
+    "is_open", "pick_uid", "pinned", "placed", "places", "run_host", "run_one", "shared_etc",
+    "uid_range",
 ]  # fmt: skip

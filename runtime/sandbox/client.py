@@ -165,6 +165,8 @@ class Broker:
 
     def close(self) -> None:
         """End every command, then the broker. May be called twice."""
+        if os.getpid() == self._owner:
+            self._hang_up()
         self._sock.close()
         if os.getpid() != self._owner:
             return
@@ -178,6 +180,16 @@ class Broker:
             if self._complaint >= 0:
                 os.close(self._complaint)
                 self._complaint = -1
+
+    def _hang_up(self) -> None:
+        """Wait for its end of the socket to go, which is known at once."""
+        try:
+            self._sock.shutdown(socket.SHUT_WR)
+            self._sock.settimeout(_CLOSE_SECONDS)
+            while self._sock.recv(4096):
+                pass
+        except OSError:
+            return  # gone already, or stuck: whoever waits for the process finds out
 
 
 def keeps_sessions() -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import tempfile
+import time
+from collections.abc import Iterator
 
 from runtime.sandbox.spec import AGENT_HOME, AGENT_ID
 
@@ -30,6 +34,69 @@ FILES = (
     "pki/tls/certs/ca-bundle.crt", "pki/tls/cert.pem", "pki/tls/openssl.cnf",
 )  # fmt: skip
 FOLDERS = ("alternatives", "ld.so.conf.d", "crypto-policies/back-ends")
+_BOOT = "/proc/sys/kernel/random/boot_id"
+_MAKING = "making-"
+_TOUCH_SECONDS, _UNUSED_SECONDS = 3_600, 172_800
+
+
+def shared_etc(folder: str) -> str:
+    """The directory below `folder` that `base_etc` has filled: made once, and anew when what it is
+    made of has changed, or the machine was started again (a power cut may leave files empty).
+
+    Those that nobody has asked for in two days are removed then. Raises OSError where the folder
+    cannot be written.
+    """
+    path = os.path.join(folder, _fingerprint())
+    if os.path.isdir(path):
+        if os.stat(path).st_mtime < time.time() - _TOUCH_SECONDS:
+            os.utime(path)
+        return path
+    os.makedirs(folder, 0o700, exist_ok=True)
+    _remove_unused(folder)
+    made = tempfile.mkdtemp(prefix=_MAKING, dir=folder)
+    try:
+        base_etc(made)
+        os.rename(made, path)
+    except OSError:
+        shutil.rmtree(made)
+        if not os.path.isdir(path):  # by somebody else, meanwhile
+            raise
+    return path
+
+
+def _fingerprint() -> str:
+    """Of all that `base_etc` depends on."""
+    digest = hashlib.sha256(repr((_WRITTEN, FILES, FOLDERS)).encode())
+    if os.path.exists(_BOOT):
+        with open(_BOOT, "rb") as file:
+            digest.update(file.read())
+    for path in _sources():
+        try:
+            about = os.stat(path)
+        except OSError:
+            continue
+        digest.update(repr((path, about.st_ino, about.st_size, about.st_mtime_ns)).encode())
+    return digest.hexdigest()[:32]
+
+
+def _sources() -> Iterator[str]:
+    """Files and directories of the host, in a fixed order."""
+    yield from (os.path.join("/etc", name) for name in FILES)
+    for folder in _folders():
+        for where, below, names in os.walk(os.path.join("/etc", folder)):
+            below.sort()
+            yield where  # its time tells that a link in it was replaced
+            yield from (os.path.join(where, name) for name in sorted(filter(_wanted, names)))
+
+
+def _remove_unused(folder: str) -> None:
+    for entry in list(os.scandir(folder)):
+        if entry.stat().st_mtime < time.time() - _UNUSED_SECONDS:
+            shutil.rmtree(entry.path, ignore_errors=True)  # another may be doing the same
+
+
+def _folders() -> list[str]:
+    return [*FOLDERS, *sorted(name for name in os.listdir("/etc") if name.startswith("java-"))]
 
 
 def base_etc(folder: str) -> None:
@@ -41,14 +108,18 @@ def base_etc(folder: str) -> None:
     os.chmod(folder, 0o755)
     for name in FILES:
         _copy_file(os.path.join("/etc", name), os.path.join(folder, name))
-    folders = [*FOLDERS, *sorted(name for name in os.listdir("/etc") if name.startswith("java-"))]
-    for name in folders:
+    for name in _folders():
         _copy_folder(os.path.join("/etc", name), os.path.join(folder, name))
     for name, text in _WRITTEN.items():
         path = os.path.join(folder, name)
         with open(path, "w", encoding="ascii") as file:
             file.write(text)
         os.chmod(path, 0o644)
+
+
+def _wanted(name: str) -> bool:
+    """Four of five alternatives are manual pages."""
+    return not name.endswith(".gz")
 
 
 def _copy_file(source: str, target: str) -> None:
@@ -68,8 +139,8 @@ def _copy_folder(source: str, target: str) -> None:
         place = os.path.normpath(os.path.join(target, os.path.relpath(where, source)))
         _make_folders(place)
         for name in names:
-            if name.endswith(".gz"):
-                continue  # four of five alternatives are manual pages
+            if not _wanted(name):
+                continue
             origin, copy = os.path.join(where, name), os.path.join(place, name)
             if os.path.islink(origin) and not os.path.realpath(origin).startswith("/etc/"):
                 if os.path.lexists(copy):

@@ -11,7 +11,7 @@ from pathlib import Path
 from runtime.core.commands import Exec
 from runtime.core.errors import Unavailable
 from runtime.policy.authorised import by_runtime
-from runtime.sandbox import Cage, Mount
+from runtime.sandbox import Cage, Mount, shared_etc
 from runtime.sandbox.accounts import pick_uid
 
 from . import mounts
@@ -34,18 +34,21 @@ done
 """
 
 
-def missing(workspace: mounts.Places, programs: Iterable[str]) -> list[str]:
+def missing(
+    workspace: mounts.Places, programs: Iterable[str], etc: Path | None = None
+) -> list[str]:
     """Those of the programs that the cage does not have, in order.
 
-    A path below the workspace (`./check`) is looked up in the directory itself. Raises
-    `Unavailable` where there is no cage.
+    A path below the workspace (`./check`) is looked up in the directory itself. `etc`: where
+    what the cages of runs see as /etc is kept (`RunSpace`). Raises `Unavailable` where there is
+    no cage.
     """
     wanted = list(dict.fromkeys(programs))
     own = [name for name in wanted if _own(workspace.root, name) is not None]
     gone = {name for name in own if not _executable(_own(workspace.root, name) or "")}
     others = [name for name in wanted if name not in own]
     if others:
-        gone |= set(_ask_cage(workspace, others))
+        gone |= set(_ask_cage(workspace, others, etc))
     return [name for name in wanted if name in gone]
 
 
@@ -61,18 +64,16 @@ def _executable(path: str) -> bool:
     return os.path.isfile(path) and bool(os.stat(path).st_mode & 0o111)
 
 
-def _ask_cage(workspace: mounts.Places, programs: list[str]) -> list[str]:
+def _ask_cage(workspace: mounts.Places, programs: list[str], etc: Path | None) -> list[str]:
     """An empty directory stands for the worktree: nothing of it is needed."""
     with tempfile.TemporaryDirectory(prefix="m31a-lookup-") as name:
         folder = Path(name)
         for inner in ("tree", "scratch", "git"):
             (folder / inner).mkdir()
             (folder / inner).chmod(0o755)
-        mounts.make_etc(folder / "etc")
-        uid = pick_uid(())
-        spec = mounts.spec(
-            workspace, folder, folder / "git", uid, "lookup", mounts.links(workspace)
-        )
+        seen = shared_etc(str(etc or folder / "etc"))
+        uid, linked = pick_uid(()), mounts.links(workspace)
+        spec = mounts.spec(workspace, folder, folder / "git", uid, "lookup", linked, seen)
         plain = tuple(
             Mount(m.source, m.target) if m.target == workspace.root else m
             for m in spec.mounts

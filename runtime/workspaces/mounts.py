@@ -11,7 +11,6 @@ from typing import Protocol
 
 from runtime.core.errors import BadInput
 from runtime.sandbox import CageSpec, Limits, Mount
-from runtime.sandbox.etc import base_etc
 from runtime.sandbox.toolchains import find_toolchains
 
 from . import caged, usage
@@ -60,10 +59,11 @@ def spec(
     uid: int | None,
     label: str,
     linked: dict[str, str],
+    etc: str,
 ) -> CageSpec:
     """The cage of the worktree `folder`/tree. Environments that are not `linked` stay outside."""
     mounts = [
-        Mount(str(git.parent / "etc"), "/etc"),  # one for all worktrees of a run
+        Mount(etc, "/etc"),
         Mount(str(git), caged.GIT),
         Mount(str(folder / "tree"), workspace.root, writable=True),
         Mount(str(folder / "scratch"), caged.SCRATCH, writable=True, only="git"),
@@ -139,8 +139,3 @@ def limits(values: dict[str, int]) -> Limits:
             )
     usage.bounds(values)
     return Limits(**{name: value for name, value in values.items() if name in known})
-
-
-def make_etc(folder: Path) -> None:
-    """The cage's /etc, made anew: readable by every account, written by the server alone."""
-    base_etc(str(folder))

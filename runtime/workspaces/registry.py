@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from runtime.core.errors import BadInput
@@ -55,10 +56,12 @@ def prepare(
     limits: dict[str, int] | None = None,
     sandbox: str = "",
     hosts: Iterable[str] = (),
+    etc: Path | None = None,
 ) -> dict[str, Any]:
     """The values of the row of `runtime.models.Workspace` but who made it and when.
 
-    Everything is checked; the verification's programs are looked up in the cage, not run. Raises
+    Everything is checked; the verification's programs are looked up in the cage, not run (`etc`:
+    see `lookup.missing`). Raises
     `BadInput` naming field, value and remedy; `Unavailable` where there is no cage to look in.
     Whether the name is taken is the caller's to check.
     """
@@ -98,7 +101,7 @@ def prepare(
         sandbox=sandbox,
         hosts=reachable,
     )
-    for program in lookup.missing(draft, [argv[0] for argv in draft.verify]):
+    for program in lookup.missing(draft, [argv[0] for argv in draft.verify], etc):
         raise BadInput(
             f"The verification program {program!r} does not exist in the cage.",
             remedy="Install it for this machine, name its environment with --env, or correct"

@@ -3,9 +3,10 @@
 <folder>/git      git directory, the server's; commands see it read-only at /m31a/git
 <folder>/tree     worktree, the run's account's; mounted at the registered root's own path
 <folder>/scratch  index and new objects of caged git; no proposed command sees it
-<folder>/etc      the cage's /etc
 <folder>/staging  files that the editor is about to put in place
 <folder>/fresh/N  the worktree in which the holder with fence N proves a delivery
+
+Beside the folders of all runs lies `etc`: what their cages see as /etc.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import re
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 from runtime.core.errors import BadInput, Refused
-from runtime.sandbox import Cage, CageSpec, placed, places
+from runtime.sandbox import Cage, CageSpec, placed, places, shared_etc
 
 from . import caged, copying, mounts, push, uncommitted, usage, worktree
 from .checkpoints import Checkpoint, Checkpoints
@@ -101,8 +103,6 @@ class RunSpace:
         ]
 
     def _prepare_folders(self) -> None:
-        if not self._second:
-            mounts.make_etc(self.folder / "etc")
         for name in ("tree", "scratch"):
             path = self.folder / name
             path.mkdir(exist_ok=True)
@@ -126,9 +126,13 @@ class RunSpace:
 
     def spec(self, label: str = "") -> CageSpec:
         """The cage of this worktree."""
-        return mounts.spec(
-            self.workspace, self.folder, self.repository.path, self.uid, label, self._linked()
-        )
+        git, linked = self.repository.path, self._linked()
+        return mounts.spec(self.workspace, self.folder, git, self.uid, label, linked, self._etc)
+
+    @cached_property
+    def _etc(self) -> str:
+        runs = self.repository.path.parent.parent
+        return shared_etc(str(runs.with_name("etc")))
 
     def editor(self) -> Editor:
         """The editor of this worktree."""

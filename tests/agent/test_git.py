@@ -174,6 +174,7 @@ def test_hooks_of_the_repository_do_not_run(cast, tmp_path):
     marker = tmp_path / "ran"
     for name in ("pre-commit", "post-commit", "post-checkout", "reference-transaction"):
         hook = root / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
         hook.write_text(f"#!/bin/sh\ntouch {marker}\n")
         hook.chmod(0o755)
     workspace(cast.alice, root)
