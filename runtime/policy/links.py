@@ -14,8 +14,9 @@ from .patterns import WILD, translate
 MAX_NAMES = 20_000
 """How many names one word may be compared with."""
 MAX_MET = 64
-_GROUP = re.compile(r"[{}()]")
-"""Alternatives are not made here; no word with them comes this far but with quotes around."""
+_BRACKETS = re.compile(r"\[.*\]", re.DOTALL)
+"""Their own rules, and whether quotes stood around them, are not looked at: they may be anything.
+Braces and parentheses that come this far had quotes around."""
 Kind = Literal["dir", "link", "other"]
 
 
@@ -40,8 +41,6 @@ def met(pattern: str, tree: Tree) -> tuple[Facts, ...]:
     says of names below the link is appended as written. One of type `error`: nobody can tell.
     Where its fixed beginning lies outside, there is nothing to add."""
     unknown = (Facts("error", pattern, False),)
-    if _GROUP.search(pattern):
-        return unknown
     names = tuple(name for name in pattern.split("/") if name not in ("", "."))
     fixed = next((at for at, name in enumerate(names) if WILD.search(name)), len(names))
     base = tree.facts("/" + "/".join(names[:fixed]))
@@ -86,7 +85,8 @@ class _Walk:
             path = posixpath.join(here, name)
             yield path, self._tree.kind(path)
         else:
-            fits = re.compile(translate(name.casefold()), re.DOTALL).fullmatch
+            careful = _BRACKETS.sub("*", name.casefold())
+            fits = re.compile(translate(careful), re.DOTALL).fullmatch
             for entry, kind in self._tree.entries(here):
                 self._count()
                 hidden = entry.startswith(".") and not name.startswith((".", "["))

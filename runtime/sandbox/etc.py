@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 from runtime.sandbox.spec import AGENT_HOME, AGENT_ID
 
@@ -91,8 +92,9 @@ def _sources() -> Iterator[str]:
 
 def _remove_unused(folder: str) -> None:
     for entry in list(os.scandir(folder)):
-        if entry.stat().st_mtime < time.time() - _UNUSED_SECONDS:
-            shutil.rmtree(entry.path, ignore_errors=True)  # another may be doing the same
+        with suppress(FileNotFoundError):  # another has renamed or removed it
+            if entry.stat().st_mtime < time.time() - _UNUSED_SECONDS:
+                shutil.rmtree(entry.path)
 
 
 def _folders() -> list[str]:

@@ -97,6 +97,8 @@ def test_a_person_reads_which_name_leads_where() -> None:
     "script",
     [
         "cat *.md",
+        "cat '(plain)'/*.txt",
+        "cat '(plain)/a{1}'*",
         "cat src/*",
         "cat s*/*.py",
         "wc -l src/round/*.py",
