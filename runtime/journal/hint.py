@@ -9,6 +9,7 @@ SQLite: a Unix datagram to each socket in `<data>/hints/` (mode 0700). PostgreSQ
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import secrets
@@ -83,6 +84,7 @@ def _send(place: Path, name: bytes) -> None:
         if _sender is None:
             _sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
             _sender.setblocking(False)
+            atexit.register(_sender.close)
         path = os.path.join(place, entry)
         try:
             _sender.sendto(name, path)

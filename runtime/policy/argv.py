@@ -250,8 +250,9 @@ class CommandReader:
                 place = self.lens.place(touch, cwd)
                 if not (commands and place.path in HARMLESS):
                     places.append(place)
-                if touch.pattern and place.inside:
-                    places += [self.lens.place(one) for one in self.lens.met(touch, cwd)]
+                if place.inside and (touch.pattern or found.follows):
+                    met = self.lens.met(touch, cwd, below=found.follows)
+                    places += [self.lens.place(one) for one in met]
         except TooManyPaths as error:
             found.opaque("too many paths", str(error))
         return tuple(places)

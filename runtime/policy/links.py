@@ -1,4 +1,4 @@
-"""Which links a word with wildcards of the shell meets."""
+"""Which links are met by a word with wildcards of the shell, or below a directory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from .patterns import WILD, translate
 MAX_NAMES = 20_000
 """How many names one word may be compared with."""
 MAX_MET = 64
+BELOW = "***"
+"""As the last name of a pattern: everything below, for programs that follow the links there."""
 _BRACKETS = re.compile(r"\[.*\]", re.DOTALL)
 """Their own rules, and whether quotes stood around them, are not looked at: they may be anything.
 Braces and parentheses that come this far had quotes around."""
@@ -60,26 +62,46 @@ class _Walk:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._compared = 0
+        self._walked: set[str] = set()
+        self._tops: list[str] = []
 
     def links(self, start: str, names: tuple[str, ...]) -> Iterator[str]:
         """Their paths, with the rest of the pattern."""
         todo = [(start, names)]
         while todo:
             here, (name, *rest) = todo.pop()
+            if name == BELOW:
+                if here in self._walked:
+                    continue
+                self._walked.add(here)
+                if not self._covered(here):
+                    self._tops.append(here)
+                rest = [BELOW]
+            plain = [one for one in rest if one != BELOW]
             for path, kind in self._fitting(here, name):
                 if kind == "link":
                     facts = self._tree.facts(path)
-                    if not (rest and facts.type == "file"):  # nothing lies below a file
-                        yield "/".join((path, *rest))
+                    # Nothing lies below a file; and what the way down passes anyway is no news.
+                    if not (plain and facts.type == "file") and not (
+                        name == BELOW and self._covered(facts.resolved)
+                    ):
+                        yield "/".join((path, *plain))
                     path, kind = facts.resolved, "dir" if facts.type == "dir" else "other"
                     if not facts.inside:
                         continue
                 if kind == "dir" and rest:
                     todo.append((path, tuple(rest)))
 
+    def _covered(self, path: str) -> bool:
+        return any(f"{path}/".startswith(f"{top}/") for top in self._tops)
+
     def _fitting(self, here: str, name: str) -> Iterator[tuple[str, Kind]]:
         self._count()
-        if name == "..":
+        if name == BELOW:
+            for entry, kind in self._tree.entries(here):
+                self._count()
+                yield posixpath.join(here, entry), kind
+        elif name == "..":
             yield posixpath.join(here, name), "link"  # it leads elsewhere, too
         elif not WILD.search(name):
             path = posixpath.join(here, name)

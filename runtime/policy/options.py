@@ -7,7 +7,7 @@ import re
 
 from . import protected
 from .decision import Decision
-from .programs.model import Found, Operands, Option, Program, Value
+from .programs.model import FOLLOWS, Found, Operands, Option, Program, Value
 from .reading import Touch, Verb
 
 MAX_CLUSTER = 64
@@ -45,6 +45,7 @@ def read_options(program: Program, args: tuple[str, ...], found: Found) -> list[
         else:
             _cluster(program, index, word, rest, found, given)
     found.operands = operands
+    found.follows = found.follows or FOLLOWS in given
     if given.intersection(program.deep_options):
         given.add("<deep>")
     _operands(program, operands, given, found)
@@ -188,7 +189,7 @@ def _operands(program: Program, operands: list[str], given: set[str], found: Fou
         verb = _VERBS[kind]
         if kind is Operands.FREE:
             paths = [path.removeprefix("@") for path in paths if _like_a_path(path)]
-        if kind is not Operands.FREE and not paths and deep:
+        if kind is not Operands.FREE and not paths and (deep or found.follows):
             paths = ["."]
         found.touches += [touch(verb, path, deep=deep) for path in paths if path != "-"]
         if verb in (Verb.WRITE, Verb.DELETE):

@@ -10,6 +10,7 @@ from typing import Self
 
 from .context import Context
 from .facts import Facts, Links, Look
+from .links import BELOW
 from .patterns import WILD
 from .reading import Place, Touch
 
@@ -79,16 +80,19 @@ class Lens:
             self._seen[asked] = self._look(asked)
         return self._seen[asked]
 
-    def met(self, touch: Touch, cwd: str = ".") -> Iterator[Touch]:
-        """The same of what a pattern becomes by links. Raises `TooManyPaths` where nobody can
-        tell."""
-        joined = self.join(touch.path, cwd)
+    def met(self, touch: Touch, cwd: str = ".", *, below: bool = False) -> Iterator[Touch]:
+        """The same of what a pattern becomes by links, or of where those `below` it lead. Raises
+        `TooManyPaths` where nobody can tell."""
+        joined = self.join(f"{touch.path}/{BELOW}" if below else touch.path, cwd)
         pattern = joined if "/.." in joined else _normal(joined)
         if pattern not in self._met:
             self._met[pattern] = self._links(pattern)
         for facts in self._met[pattern]:
             if facts.type == "error":
-                raise TooManyPaths(f"nobody can tell what {touch.path} becomes")
+                lost = (
+                    f"which links lie below {touch.path}" if below else f"what {touch.path} becomes"
+                )
+                raise TooManyPaths(f"nobody can tell {lost}")
             path = self.relative(facts.resolved) or facts.resolved
             yield replace(touch, path=path, pattern=WILD.search(path) is not None)
 

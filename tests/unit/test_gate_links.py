@@ -80,6 +80,57 @@ def test_links_to_what_is_guarded_or_secret_inside_are_looked_at(script: str) ->
     assert WORLD.decide(shell(script)).decision in HELD
 
 
+FOLLOWING = (
+    "grep -R root .",
+    "grep --dereference-recursive root",
+    "egrep -nR root data",
+    "rg -L root",
+    "rg --follow root data",
+    "find -L . -name shadow",
+    "find . -follow -name shadow",
+    "tar -chf out.tar .",
+    "tar --dereference -cf out.tar data",
+    "zip -r out.zip data",
+    "cp -rL data copied",
+    "rsync -aL data/ copied/",
+    "diff -r data src",
+    "ls -LR",
+    "du -L data",
+    "tree -l",
+    "cd data && grep -R root .",
+    "grep -R root da*",
+)
+
+
+@pytest.mark.parametrize("script", FOLLOWING)
+def test_a_program_that_follows_links_is_judged_by_where_those_below_a_directory_lead(
+    script: str,
+) -> None:
+    assert WORLD.decide(shell(script)).decision in HELD
+    clean = World(files={"/tree/src/a.py": "a", "/tree/data/b": Link("../src/a.py")})
+    followed = clean.decide(shell(script))
+    named = clean.decide(shell(script.replace("-R", "-r").replace("L", "").replace("--follow", "")))
+    assert (followed.decision, followed.rule) == (named.decision, named.rule), followed.reason
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["grep -r root data", "rg root data", "find . -name a.py", "zip -ry out.zip data", "du data"],
+)
+def test_one_that_does_not_follow_them_is_not(script: str) -> None:
+    assert WORLD.decide(shell(script)).decision is Decision.ALLOW
+
+
+def test_the_way_down_ends_where_links_go_round_and_passes_through_those_inside() -> None:
+    files: dict[str, str | Link] = {
+        "/tree/src/round": Link("/tree/src"),
+        "/tree/src/over": Link("../other"),
+        "/tree/other/k": Link("/etc/shadow"),
+    }
+    verdict = World(files=files | {"/etc/shadow": "x"}).decide(shell("grep -R x src"))
+    assert verdict.decision is Decision.DENY and "/etc/shadow" in verdict.reason
+
+
 @pytest.mark.parametrize("script", ["cat p*/k", "cat k*/id_rsa", "cat m*/keys/i*", "cat many/k*/*"])
 def test_a_rule_about_a_place_holds_for_links_to_it(script: str) -> None:
     keys = Rule("no-keys", Decision.DENY, path=("/keys/",))

@@ -16,6 +16,7 @@ from .model import (
     asking,
     asks,
     flags,
+    follows,
     joined,
     letters,
     looker,
@@ -140,7 +141,8 @@ _COPY_OPTIONS = (
     Option(("-t", "--target-directory", "<target>"), Value.NEEDED, Verb.WRITE),
     takes("-S --suffix"),
     joined("--backup --preserve --no-preserve --reflink --sparse --update"),
-    _letters_but("tS"),
+    _letters_but("tSL"),
+    follows("-L --dereference"),
     flags("--force --recursive --verbose --no-clobber --archive --parents"),
 )
 _RM_OPTIONS = (
@@ -163,7 +165,8 @@ _DIFF_OPTIONS = (
     takes("-U --unified -C --context -I -x --exclude -L --label -W --width"),
     reads("-X --exclude-from"),
     joined("--color"),
-    _letters_but("UCIxLWX"),
+    _letters_but("UCIxLWXr"),
+    follows("-r --recursive"),
     writes("--output"),
 )
 
@@ -224,10 +227,11 @@ FILES = table(
         "ls",
         takes("-I --ignore -w -T"),
         joined("--color --sort --time --time-style --format"),
-        _letters_but("IwT"),
+        _letters_but("IwTL"),
+        follows("-L --dereference"),
         operands=Operands.LIST,
     ),
-    *looker("tree", takes("-L -I -P"), writes("-o"), operands=Operands.LIST),
+    *looker("tree", takes("-L -I -P"), follows("-l"), writes("-o"), operands=Operands.LIST),
     *looker("stat", takes("-c --format --printf"), operands=Operands.LIST),
     *looker(
         "file",
@@ -235,7 +239,12 @@ FILES = table(
         asks("writes a compiled table", "-C --compile"),
         operands=Operands.LIST,
     ),
-    *looker("du", takes("-d --max-depth --exclude -B -t"), operands=Operands.LIST),
+    *looker(
+        "du",
+        takes("-d --max-depth --exclude -B -t"),
+        follows("-L --dereference"),
+        operands=Operands.LIST,
+    ),
     *looker("df realpath readlink", operands=Operands.LIST),
     *looker("basename dirname pwd true false seq expr sleep uname whoami", operands=Operands.DATA),
     *looker("id groups nproc arch uptime free cal locale tty which", operands=Operands.DATA),

@@ -58,7 +58,8 @@ class Operands(Enum):
 class Found:
     """What a reader noticed. `inner`: command lines that this one runs; `script`: shell text
     that it runs; `environment`: `NAME=value` it sets for them; `remotes`: where git pushes to;
-    `cwd`: where it works from then on; `local`: it looks for them among the project's own tools."""
+    `cwd`: where it works from then on; `local`: it looks for them among the project's own tools;
+    `follows`: of directories it takes what the links below them lead to."""
 
     touches: list[Touch] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
@@ -68,6 +69,7 @@ class Found:
     remotes: list[str | None] = field(default_factory=list)
     cwd: str | None = None
     local: bool = False
+    follows: bool = False
     network: bool = False
     changes: bool = False
     operands: list[str] = field(default_factory=list)
@@ -85,6 +87,8 @@ class Found:
         self.remarks.append(Remark("canonicalise", Decision.ASK, rule, reason))
 
 
+FOLLOWS = "<follows>"
+"""Stands among the names of an option by which links are followed."""
 Reader = Callable[["Program", tuple[str, ...], Found], None]
 """Reads the arguments after the program, or after what the table already took."""
 
@@ -153,6 +157,11 @@ def writes(names: str) -> Option:
 def obeys(names: str) -> Option:
     """Options whose value is a file that is run."""
     return Option(tuple(names.split()), Value.NEEDED, Verb.RUN)
+
+
+def follows(names: str) -> Option:
+    """Options by which links below a directory are followed."""
+    return Option((*names.split(), FOLLOWS))
 
 
 def moves_to(names: str) -> Option:

@@ -19,6 +19,7 @@ from .model import (
     asks,
     escalates,
     flags,
+    follows,
     letters,
     reads,
     runs,
@@ -131,9 +132,10 @@ def _rsync(program: Program, args: tuple[str, ...], found: Found) -> None:
 
 
 _RSYNC = (
-    letters("avrlptgoDzPnuhcqixHAXEmRWSk0"),
+    letters("avrlptgoDzPnuhcqixHAXEmRWS0"),
+    follows("-L -k --copy-links --copy-dirlinks --copy-unsafe-links"),
     flags("--archive --verbose --recursive --dry-run --progress --stats --update --checksum"),
-    flags("--times --perms --links --copy-links --human-readable --itemize-changes --compress"),
+    flags("--times --perms --links --human-readable --itemize-changes --compress"),
     flags("--ignore-existing --existing --prune-empty-dirs --partial --inplace --whole-file"),
     takes("--exclude --include --filter -f --max-size --min-size --bwlimit --info --out-format"),
     reads("--exclude-from --include-from --files-from --compare-dest --copy-dest --link-dest"),

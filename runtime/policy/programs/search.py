@@ -14,6 +14,7 @@ from .model import (
     Value,
     asks,
     flags,
+    follows,
     joined,
     letters,
     looker,
@@ -35,8 +36,11 @@ _FIND_READS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile", "-files0-f
 def _find(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Starting points first, then the expression."""
     words = list(args)
+    found.follows = "-follow" in words
     while words and re.fullmatch(r"-[HLP]|-O\d*|-D|--", words[0]):
-        if words.pop(0) == "-D" and words:
+        word = words.pop(0)
+        found.follows = found.follows or word == "-L"
+        if word == "-D" and words:
             words.pop(0)
     starts = []
     while words and not words[0].startswith(("-", "(", "!", ",")):
@@ -107,14 +111,16 @@ _TAR_OPTIONS = (
     reads("-T --files-from -X --exclude-from"),
     asks("follows absolute names", "-P --absolute-names"),
     asks("removes what it packs", "--remove-files"),
-    letters("cxtruzjJvkpmhOaAdnSWU"),
+    letters("cxtruzjJvkpmOaAdnSWU"),
+    follows("-h --dereference"),
     flags("--extract --get --create --list --gzip --bzip2 --xz --zstd --verbose --append --update"),
     flags("--keep-old-files --no-same-owner --diff --to-stdout --auto-compress"),
 )
 
 
 def _zip(program: Program, args: tuple[str, ...], found: Found) -> None:
-    """What goes into the archive can be read out of it."""
+    """What goes into the archive can be read out of it; links are followed unless they are kept."""
+    found.follows = not any(re.fullmatch(r"-[A-Za-z]*y[A-Za-z]*|--sy.*", word) for word in args)
     found.touches += [Touch(Verb.READ, path, deep=True) for path in found.operands[1:]]
 
 
@@ -193,7 +199,8 @@ _GREP_OPTIONS = (
     takes("--after-context --before-context --context"),
     reads("-f --file --exclude-from"),
     joined("--color --colour --binary-files --directories"),
-    flags("-r -R --recursive --dereference-recursive"),
+    flags("-r --recursive"),
+    follows("-R --dereference-recursive"),
     letters("abcEFGhHiIlLnoPqsTuUvVwxyZz"),
     flags("--ignore-case --line-number --count --files-with-matches --files-without-match"),
     flags("--invert-match --word-regexp --fixed-strings --extended-regexp --perl-regexp"),
@@ -207,12 +214,13 @@ _RG_OPTIONS = (
     takes("-M --max-columns --sort --sortr --type-add --color --colors --pre-glob -E --encoding"),
     takes("--engine"),
     reads("-f --file --ignore-file"),
-    letters("abchHiIlLnNopPqsSuUvVwx0F."),
+    letters("abchHiIlnNopPqsSuUvVwx0F."),
+    follows("-L --follow"),
     asks("runs programs that unpack", "-z --search-zip"),
     flags("--files --hidden --no-ignore --ignore-case --smart-case --line-number --no-heading"),
     flags("--heading --count --files-with-matches --fixed-strings --word-regexp --multiline"),
     flags("--json --vimgrep --no-filename --with-filename --only-matching --invert-match --stats"),
-    flags("--trim --text --no-line-number --pcre2 --follow --column --type-list --version --help"),
+    flags("--trim --text --no-line-number --pcre2 --column --type-list --version --help"),
     flags("--quiet --null --no-config --no-messages --unrestricted --multiline-dotall"),
     flags("--files-without-match --count-matches --passthru"),
 )
@@ -259,7 +267,7 @@ SEARCH = table(
             skip=1,
             skip_unless=("-e", "-f"),
             options=_GREP_OPTIONS,
-            deep_options=("-r",),
+            deep_options=("-r", "-R"),
             reader=_default_here,
         )
         for name in ("grep", "egrep", "fgrep", "zgrep")
