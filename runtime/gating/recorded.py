@@ -19,6 +19,7 @@ from runtime.journal.rows import COLUMNS, EventRow, from_columns
 from runtime.models import Event, PolicyDecision, Run, SealedBytes, Task
 from runtime.policy import Decision, Facts, GrantFact, Verdict, Which, worst
 from runtime.policy.language import Book
+from runtime.policy.places import MET
 from runtime.policy.verdict import CHANGES_GUARDED, CHANGES_VERIFICATION
 from runtime.secrets import open_sealed
 
@@ -52,14 +53,13 @@ class Recorded:
     def look(self, path: str) -> Facts:
         """What the path was then. One that was not looked at then cannot be told now."""
         for name, kind, resolved, inside, digest, runs in self.given["facts"]:
-            if name == path and kind != "link":
+            if name == path:
                 return Facts(kind, resolved, inside, digest, runs)
         return Facts("error", path, False)
 
     def links(self, pattern: str) -> tuple[Facts, ...]:
         """What a pattern became by links then."""
-        rows = (row for row in self.given["facts"] if row[0] == pattern)
-        return tuple(Facts(*row[1:]) for row in rows if row[1] in ("link", "error"))
+        return tuple(Facts(*row[1:]) for row in self.given["facts"] if row[0] == f"{MET}{pattern}")
 
     @property
     def which(self) -> Which:

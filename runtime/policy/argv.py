@@ -59,6 +59,7 @@ class CommandReader:
             beside = Found()
             self._apply(other, name, args, beside)
             found.remarks += beside.remarks
+        self._several(table, args, found)
         self._addresses(name, args, found)
         for assignment in found.environment:
             judged = environment.judge(assignment.partition("=")[0])
@@ -68,6 +69,21 @@ class CommandReader:
         part = self._part(name, tuple(argv), cwd, table, found, resolved, capability)
         inside = posixpath.join(cwd, found.cwd) if found.cwd else cwd
         return [part, *self._inner(found, inside, depth)]
+
+    def _several(self, table: Program | None, args: tuple[str, ...], found: Found) -> None:
+        """The shell may make several words of one: also where one would be no path, and some that
+        begin with a dash."""
+        if isinstance(found.cwd, Wild):
+            found.opaque("directory", "works in a directory that cannot be told")
+        verb = Verb.READ
+        if table is None or table.operands is Operands.DATA or table.name in _ONLY_NAMES:
+            verb = Verb.LIST
+        elif not table.reads_only:
+            verb = Verb.WRITE
+        known = {touch.path for touch in found.touches}
+        for word in args:
+            if isinstance(word, Wild) and word not in known:
+                found.touches.append(Touch(verb, word))
 
     def _inner(self, found: Found, cwd: str, depth: int) -> list[Part]:
         parts: list[Part] = []
@@ -258,6 +274,8 @@ class CommandReader:
         return tuple(places)
 
 
+_ONLY_NAMES = frozenset({"find", "echo", "yes", "printf", "test"})
+"""Words with wildcards are names to them, whatever lies there."""
 _CAPABILITIES = {
     "git commit": "commit",
     "git switch": "commit",

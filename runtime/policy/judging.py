@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import posixpath
+import re
 
 from . import protected
 from .context import Context
 from .decision import Decision
-from .patterns import compiled, covers
+from .patterns import compiled, covers, may_be
 from .reading import CHANGES, COMMANDS, Part, Place, Remark, Verb
 
 _SECRET_SAMPLES = (
@@ -26,6 +27,8 @@ _HOME_SAMPLES = (
     ".docker/config.json",
 )
 _NAME_SAMPLES = (".env", ".env.local", "id_rsa", "master.key", "server.pem", "credentials.json")
+_CLASS = re.compile(r"\[[\[!^]")
+"""Of letters that no list names."""
 _WHOLE = ("/", "/etc", "/proc", "/root", "/home", "/run", "/var/run", "/var", "/dev", "/sys")
 
 
@@ -45,7 +48,9 @@ def boundary(part: Part, place: Place, context: Context) -> Remark | None:
         decision = Decision.ASK if _scratch(place) else Decision.DENY
         reason = f"{verb} {shown(place)}, outside the worktree"
         return Remark("boundary", decision, "writes outside", reason)
-    if verb is Verb.LIST and all(protected.below(name, protected.PUBLIC) for name in place.names):
+    elsewhere = [name for name in place.names if not _holds(context.root, name)]
+    public = elsewhere and all(protected.below(name, protected.PUBLIC) for name in elsewhere)
+    if verb is Verb.LIST and public:
         return None
     return Remark(
         "boundary", Decision.ASK, "reads outside", f"{verb} {shown(place)}, outside the worktree"
@@ -117,16 +122,16 @@ def _may_name(place: Place, hidden: frozenset[str]) -> bool:
     """Whether some part of a pattern may become one of these names, all of which begin with a
     dot: a wildcard does not stand for that dot."""
     parts = f"{place.relative}/{place.real}".casefold().split("/")
-    return any(
-        compiled(part).fullmatch(name) for part in parts if part.startswith(".") for name in hidden
-    )
+    return any(may_be(part, name) for part in parts if part.startswith(".") for name in hidden)
 
 
 def _veto_pattern(place: Place, context: Context) -> Remark | None:
     samples = [*_SECRET_SAMPLES, *(posixpath.join(context.home, name) for name in _HOME_SAMPLES)]
-    for pattern in map(compiled, place.names):
+    for name in place.names:
+        parts = name.split("/")
         for sample in samples:
-            if pattern.fullmatch(sample):
+            there = sample.split("/")
+            if len(parts) <= len(there) and all(map(may_be, parts, there)):
                 return _deny("hidden secret", f"{shown(place)} fits {sample}")
     return None
 
@@ -206,7 +211,7 @@ def _defaults_pattern(place: Place) -> Remark | None:
         return None
     pattern = compiled(name)
     for sample in _NAME_SAMPLES:
-        if pattern.fullmatch(sample):
+        if pattern.fullmatch(sample) or (_CLASS.search(name) and may_be(name, sample)):
             return Remark("defaults", Decision.ESCALATE, "secret", f"{shown(place)} fits {sample}")
     return None
 

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Literal, Protocol
 
+from . import protected
 from .facts import Facts
-from .patterns import WILD, translate
+from .patterns import WILD, may_be
 
-MAX_NAMES = 20_000
-"""How many names one word may be compared with."""
-MAX_MET = 64
+MAX_NAMES = 10_000
+"""How many names one word may be compared with. A link counts for ten."""
+MAX_MET, LINK_COUNTS = 256, 10
 BELOW = "***"
 """As the last name of a pattern: everything below, for programs that follow the links there."""
-_BRACKETS = re.compile(r"\[.*\]", re.DOTALL)
-"""Their own rules, and whether quotes stood around them, are not looked at: they may be anything.
-Braces and parentheses that come this far had quotes around."""
 Kind = Literal["dir", "link", "other"]
 
 
 class Tree(Protocol):
     """A file system as commands see it; paths are absolute."""
 
-    def facts(self, path: str) -> Facts:
-        """See `Look`."""
+    def leads(self, path: str) -> Facts:
+        """See `Look`; without the content's hash."""
         ...
 
     def kind(self, path: str) -> Kind:
@@ -39,21 +36,24 @@ class Tree(Protocol):
 
 
 def met(pattern: str, tree: Tree) -> tuple[Facts, ...]:
-    """The paths, as facts of type `link`, that `pattern` (absolute) becomes by a link; what it
-    says of names below the link is appended as written. One of type `error`: nobody can tell.
-    Where its fixed beginning lies outside, there is nothing to add."""
+    """The paths, as facts of type `link`, that `pattern` (absolute) becomes by a link, or that have
+    the name of a secret; what it says of names below a link is appended as written. One of type
+    `error`: nobody can tell, or a name could be read as an option. Where the fixed beginning of
+    the pattern lies outside, there is nothing to add."""
     unknown = (Facts("error", pattern, False),)
     names = tuple(name for name in pattern.split("/") if name not in ("", "."))
     fixed = next((at for at, name in enumerate(names) if WILD.search(name)), len(names))
-    base = tree.facts("/" + "/".join(names[:fixed]))
+    base = tree.leads("/" + "/".join(names[:fixed]))
     if not base.inside or base.type != "dir":
         return ()
     try:
         found = tuple(islice(_Walk(tree).links(base.resolved, names[fixed:]), MAX_MET + 1))
-        "".join(found).encode()
+        "".join(path for path, _ in found).encode()
     except (OSError, OverflowError, UnicodeEncodeError):
         return unknown
-    return tuple(Facts("link", path, False) for path in found) if len(found) <= MAX_MET else unknown
+    if len(found) > MAX_MET:
+        return unknown
+    return tuple(Facts("link", path, inside) for path, inside in found)
 
 
 class _Walk:
@@ -65,8 +65,8 @@ class _Walk:
         self._walked: set[str] = set()
         self._tops: list[str] = []
 
-    def links(self, start: str, names: tuple[str, ...]) -> Iterator[str]:
-        """Their paths, with the rest of the pattern."""
+    def links(self, start: str, names: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+        """Their paths, with the rest of the pattern, and whether they stay inside."""
         todo = [(start, names)]
         while todo:
             here, (name, *rest) = todo.pop()
@@ -77,45 +77,73 @@ class _Walk:
                 if not self._covered(here):
                     self._tops.append(here)
                 rest = [BELOW]
-            plain = [one for one in rest if one != BELOW]
             for path, kind in self._fitting(here, name):
                 if kind == "link":
-                    facts = self._tree.facts(path)
-                    # Nothing lies below a file; and what the way down passes anyway is no news.
-                    if not (plain and facts.type == "file") and not (
-                        name == BELOW and self._covered(facts.resolved)
-                    ):
-                        yield "/".join((path, *plain))
+                    facts = self._tree.leads(path)
+                    yield from self._met(path, facts, name, rest)
                     path, kind = facts.resolved, "dir" if facts.type == "dir" else "other"
                     if not facts.inside:
                         continue
+                elif name != BELOW and _secret(path) and not rest:
+                    yield path, True
                 if kind == "dir" and rest:
                     todo.append((path, tuple(rest)))
+
+    def _met(
+        self, path: str, facts: Facts, name: str, rest: list[str]
+    ) -> Iterator[tuple[str, bool]]:
+        self._count(LINK_COUNTS)
+        if WILD.search(path):
+            raise OverflowError  # nobody could tell this name from a pattern
+        below = [one for one in rest if one != BELOW]
+        if below and facts.type == "file":
+            return  # nothing lies below a file
+        if name == BELOW and self._covered(facts.resolved):
+            return  # the way down passes it anyway
+        yield "/".join((path, *below)), facts.inside
 
     def _covered(self, path: str) -> bool:
         return any(f"{path}/".startswith(f"{top}/") for top in self._tops)
 
     def _fitting(self, here: str, name: str) -> Iterator[tuple[str, Kind]]:
         self._count()
-        if name == BELOW:
-            for entry, kind in self._tree.entries(here):
-                self._count()
-                yield posixpath.join(here, entry), kind
-        elif name == "..":
+        if name == "..":
             yield posixpath.join(here, name), "link"  # it leads elsewhere, too
-        elif not WILD.search(name):
+        elif not (name == BELOW or WILD.search(name)):
             path = posixpath.join(here, name)
             yield path, self._tree.kind(path)
         else:
-            careful = _BRACKETS.sub("*", name.casefold())
-            fits = re.compile(translate(careful), re.DOTALL).fullmatch
+            if _may_go_up(name):
+                yield posixpath.join(here, ".."), "link"
             for entry, kind in self._tree.entries(here):
                 self._count()
-                hidden = entry.startswith(".") and not name.startswith((".", "["))
-                if fits(entry.casefold()) and not hidden:
+                if name == BELOW or _fits(name, entry):
                     yield posixpath.join(here, entry), kind
 
-    def _count(self) -> None:
-        self._compared += 1
+    def _count(self, by: int = 1) -> None:
+        self._compared += by
         if self._compared > MAX_NAMES:
             raise OverflowError
+
+
+def _fits(name: str, entry: str) -> bool:
+    """Raises OverflowError where a program could take the entry for an option."""
+    hidden = entry.startswith(".") and not name.startswith((".", "["))
+    if hidden or not may_be(name, entry):
+        return False
+    if entry.startswith("-"):
+        raise OverflowError
+    return True
+
+
+def _may_go_up(name: str) -> bool:
+    """Some shells let `.?` be `..`; a bare `.*` was not aimed at it."""
+    exempt = name == ".*" or name.startswith((".[!.]", "..?"))
+    return name.startswith(".") and not exempt and may_be(name, "..")
+
+
+def _secret(path: str) -> bool:
+    name = posixpath.basename(path)
+    return any(
+        of(name) for of in (protected.secret_by_name, protected.git_part, protected.own_part)
+    )

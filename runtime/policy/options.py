@@ -9,6 +9,7 @@ from . import protected
 from .decision import Decision
 from .programs.model import FOLLOWS, Found, Operands, Option, Program, Value
 from .reading import Touch, Verb
+from .words import Wild
 
 MAX_CLUSTER = 64
 """Letters in one word; more than that is no bundle of options that anybody writes."""
@@ -184,11 +185,13 @@ def _operands(program: Program, operands: list[str], given: set[str], found: Fou
         _transfer(kind, paths, found, "<target>" in given or bool(given & {"-t"}))
     elif kind is Operands.FILTER:
         found.touches += [touch(Verb.READ, path) for path in paths[:1] if path != "-"]
+        # Of one word with wildcards the shell may make both.
+        found.touches += [touch(Verb.WRITE, path) for path in paths[:1] if isinstance(path, Wild)]
         found.touches += [touch(Verb.WRITE, path) for path in paths[1:2] if path != "-"]
     elif kind in _VERBS:
         verb = _VERBS[kind]
         if kind is Operands.FREE:
-            paths = [path.removeprefix("@") for path in paths if _like_a_path(path)]
+            paths = [_without_sign(path) for path in paths if _like_a_path(path)]
         if kind is not Operands.FREE and not paths and (deep or found.follows):
             paths = ["."]
         found.touches += [touch(verb, path, deep=deep) for path in paths if path != "-"]
@@ -210,6 +213,10 @@ def _transfer(kind: Operands, paths: list[str], found: Found, to_directory: bool
 
 def _like_a_path(word: str) -> bool:
     return word.startswith(("/", "~", ".")) or "/" in word or "." in word
+
+
+def _without_sign(word: str) -> str:
+    return word.removeprefix("@") if word.startswith("@") else word  # the same one stays a `Wild`
 
 
 def touch(verb: Verb, path: str, *, deep: bool = False) -> Touch:

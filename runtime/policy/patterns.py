@@ -34,6 +34,39 @@ def may_cover_below(pattern: str, directory: str) -> bool:
     return below.startswith(fixed.rstrip("/") + "/" if whole else fixed)
 
 
+def may_be(name: str, entry: str) -> bool:
+    """Whether some shell could make `entry` of one `name` with wildcards; in doubt it could. What
+    stands between the first and the last bracket may be anything, as what a `?` stands for: shells
+    differ about classes, bytes and quotes within them. Letter case is not looked at."""
+    if name == entry:
+        return True
+    first, *between = _pieces(name)
+    entry = entry.casefold()
+    if not between:
+        return entry == first
+    last = between.pop()
+    if len(entry) < len(first) + len(last) or not (
+        entry.startswith(first) and entry.endswith(last)
+    ):
+        return False
+    at, end = len(first), len(entry) - len(last)
+    for piece in between:
+        found = entry.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
+
+
+@lru_cache(maxsize=1024)
+def _pieces(name: str) -> tuple[str, ...]:
+    """What is letters in a name with wildcards, folded."""
+    start, end = name.find("["), name.rfind("]")
+    if 0 <= start < end:
+        name = f"{name[:start]}*{name[end + 1 :]}"
+    return tuple(re.split(r"[*?]+", name.casefold()))
+
+
 def may_meet(pattern: str, wild: str) -> bool:
     """Whether a word with wildcards could become a path that `pattern` covers, or one that
     holds such a path; in doubt it could."""

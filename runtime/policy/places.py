@@ -12,9 +12,11 @@ from .context import Context
 from .facts import Facts, Links, Look
 from .links import BELOW
 from .patterns import WILD
-from .reading import Place, Touch
+from .reading import Place, Touch, Verb
 
-MAX_LOOKS = 96
+MAX_LOOKS, MAX_PATTERNS = 96, 12
+MET = "met "
+"""Before a pattern, where a question is recorded: which links it meets."""
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 HARMLESS = frozenset(
     {
@@ -53,7 +55,7 @@ class Lens:
     @property
     def facts(self) -> tuple[tuple[str, Facts], ...]:
         """Every answer so far, in the order of asking: about paths, and then about patterns."""
-        met = ((pattern, facts) for pattern, found in self._met.items() for facts in found)
+        met = ((f"{MET}{name}", one) for name, found in self._met.items() for one in found)
         return (*self._seen.items(), *met)
 
     def join(self, path: str, cwd: str = ".") -> str:
@@ -86,14 +88,18 @@ class Lens:
         joined = self.join(f"{touch.path}/{BELOW}" if below else touch.path, cwd)
         pattern = joined if "/.." in joined else _normal(joined)
         if pattern not in self._met:
+            if len(self._met) >= MAX_PATTERNS:
+                raise TooManyPaths(f"more than {MAX_PATTERNS} words with wildcards in one action")
             self._met[pattern] = self._links(pattern)
         for facts in self._met[pattern]:
+            if touch.verb is Verb.LIST and facts.inside:
+                continue  # whatever lies inside may be listed
             if facts.type == "error":
                 lost = (
                     f"which links lie below {touch.path}" if below else f"what {touch.path} becomes"
                 )
                 raise TooManyPaths(f"nobody can tell {lost}")
-            path = self.relative(facts.resolved) or facts.resolved
+            path = facts.resolved
             yield replace(touch, path=path, pattern=WILD.search(path) is not None)
 
     def place(self, touch: Touch, cwd: str = ".") -> Place:

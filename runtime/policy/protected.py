@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .patterns import WILD, translate
+from .patterns import WILD, may_be, translate
 
 GIT_NAMES = frozenset({".git"})
 OWN_NAMES = frozenset({".m31a"})
@@ -321,7 +321,7 @@ def guided_by_pattern(pattern: str) -> str:
     if why := guided("/".join([*names[:fixed], "any"])):
         return why
     for sample in _GUIDED_SAMPLES:
-        for start in range(len(names)):
+        for start in range(max(0, len(names) - len(sample)), len(names)):
             if _may_become(names[start:], sample):
                 return guided("/".join(sample).replace("*", "any"))
     return ""
@@ -335,10 +335,7 @@ def _may_become(names: list[str], sample: tuple[str, ...]) -> bool:
         and bool(aimed)
         and all(
             part == "*"
-            or (
-                (not part.startswith(".") or name.startswith((".", "[")))
-                and re.fullmatch(translate(name), part) is not None
-            )
+            or ((not part.startswith(".") or name.startswith((".", "["))) and may_be(name, part))
             for name, part in zip(names, sample, strict=False)
         )
     )

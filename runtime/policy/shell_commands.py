@@ -127,7 +127,8 @@ def _cd(state: State, args: list[str], around: Around) -> None:
         around.remarks.append(Remark("boundary", Decision.ASK, "cd outside", "leaves the worktree"))
     state.surround(around)
     before = state.scope.place
-    state.scope.cwd = place.relative if place.inside else place.path
+    inside = place.real if "-P" in args else place.relative  # -P: up from where links lead
+    state.scope.cwd = inside if place.inside else place.path
     state.scope.fallen = before
     state.scope.sure = place.facts.type == "dir" and not _removed(state, place)
 

@@ -55,7 +55,7 @@ class World:
         inside = resolved == self.root or resolved.startswith(self.root + "/")
         return Facts(kind, resolved, inside, digest)
 
-    facts = look
+    leads = look
 
     def links(self, pattern: str) -> tuple[Facts, ...]:
         """What a pattern becomes by links."""

@@ -11,6 +11,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 
 from runtime.policy.facts import Facts
 from runtime.policy.links import Kind, met
@@ -45,11 +46,22 @@ class Sight:
 
         The content's hash is given for regular files of the worktree up to 64 MiB.
         """
+        found = self.leads(path)
+        if found.type != "file" or not found.inside:
+            return found
+        try:
+            return replace(found, sha256=self._hash(found.resolved))
+        except OSError:
+            return Facts("error", found.resolved, True)
+
+    def leads(self, path: str) -> Facts:
+        """The same without the content's hash."""
         if "\0" in path:
             return Facts("error", path, False)
         try:
             resolved, about = self._resolve(posixpath.join(self._root, path))
-        except (_Loop, OSError):
+            resolved.encode()  # the record is text
+        except (_Loop, OSError, UnicodeEncodeError):
             return Facts("error", posixpath.normpath(posixpath.join(self._root, path)), False)
         inside = self._inside(resolved)
         if about is None:
@@ -59,12 +71,7 @@ class Sight:
         if not stat.S_ISREG(about.st_mode):
             return Facts("other", resolved, inside)
         runs = bool(about.st_mode & 0o111)
-        if not inside:
-            return Facts("file", resolved, False, None, runs)
-        try:
-            return Facts("file", resolved, True, self._hash(resolved), runs)
-        except OSError:
-            return Facts("error", resolved, True)
+        return Facts("file", resolved, inside, None, runs)
 
     def links(self, pattern: str) -> tuple[Facts, ...]:
         """What a pattern, absolute, becomes by links."""

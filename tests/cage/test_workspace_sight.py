@@ -61,15 +61,19 @@ def test_links_that_a_pattern_meets(site: Site) -> None:
     assert found == {"in", "out", "loop", "up", "folder", "dangling", "tool-link"}
     assert links(f"{root}/o*") == (Facts("link", f"{root}/out", False),)
     assert links(f"{root}/u*/x*") == (Facts("link", f"{root}/up/x*", False),)
-    assert links(f"{root}/f*/*.py") == (Facts("link", f"{root}/folder/*.py", False),)
+    assert links(f"{root}/f*/*.py") == (Facts("link", f"{root}/folder/*.py", True),)
     assert links(f"{root}/s*/*.py") == links(f"{root}/no*/x") == links(f"{root}/i*/x") == ()
     assert links("/etc/*") == ()
 
 
 def test_a_name_that_is_no_text_leaves_open_what_a_pattern_becomes(site: Site) -> None:
-    site.sh("mkdir odd; ln -s /etc/passwd odd/$(printf 'l\\377')")
-    links = site.files.sight().links
-    assert [facts.type for facts in links(f"{site.root}/odd/l*")] == ["error"]
+    site.sh(
+        "mkdir odd; ln -s /etc/passwd odd/$(printf 'l\\377'); touch odd/$(printf 'f\\377');"
+        " ln -s $(printf 'f\\377') odd/to"
+    )
+    sight = site.files.sight()
+    assert [facts.type for facts in sight.links(f"{site.root}/odd/l*")] == ["error"]
+    assert sight.facts("odd/to") == Facts("error", f"{site.root}/odd/to", False)
 
 
 def test_nothing_of_the_host_outside_the_cage_is_seen(site: Site) -> None:

@@ -6,6 +6,7 @@ import re
 
 from ..decision import Decision
 from ..reading import Touch, Verb
+from ..words import Wild
 from .model import (
     Found,
     Operands,
@@ -98,7 +99,11 @@ def _awk(program: Program, args: tuple[str, ...], found: Found) -> None:
         if _AWK_RISKY.search(code) or _AWK_SENDS.search(code):
             found.opaque("awk code", "the awk program may run commands or write files")
             found.changes = True
-    found.touches += [Touch(Verb.READ, path) for path in words if "=" not in path and path != "-"]
+    found.touches += [
+        Touch(Verb.READ, path)
+        for path in words
+        if not re.match(r"[A-Za-z_]\w*=", path) and path != "-"
+    ]
 
 
 _TAR_OPTIONS = (
@@ -147,6 +152,8 @@ def _tar(program: Program, args: tuple[str, ...], found: Found) -> None:
     long = {word.partition("=")[0] for word in words if word.startswith("--")}
     archive = _after(words, "f", "--file")
     target, found.cwd = found.cwd or ".", None
+    if isinstance(target, Wild):
+        found.opaque("tar directory", "tar changes to a directory that cannot be told")
     extracts = "x" in modes or long & {"--extract", "--get"}
     lists = "t" in modes or "--list" in long
     if extracts and not ("O" in modes or "--to-stdout" in long):
@@ -156,19 +163,20 @@ def _tar(program: Program, args: tuple[str, ...], found: Found) -> None:
             found.veto("tar extract", "unpacks over the system")
     if not lists and not extracts:
         found.changes = True
-        found.touches += [
-            Touch(
-                Verb.READ,
-                f"{target}/{name}" if target != "." and not name.startswith("/") else name,
-                deep=True,
-            )
-            for name in members
-        ]
+        found.touches += [Touch(Verb.READ, _below(target, name), deep=True) for name in members]
     if archive and archive != "-":
         verb = Verb.READ if extracts or lists else Verb.WRITE
         found.touches.append(Touch(verb, archive))
         if ":" in archive:
             found.remark(Decision.ASK, "tar remote", "the archive's name means another host")
+
+
+def _below(folder: str, name: str) -> str:
+    """What the shell makes of a word with wildcards elsewhere is among what it would make here."""
+    if folder == "." or name.startswith("/"):
+        return name
+    path = f"{folder}/{name}"
+    return Wild(path) if isinstance(name, Wild) else path
 
 
 def _unbundled(words: tuple[str, ...]) -> tuple[str, ...]:
