@@ -26,7 +26,7 @@ _HOME_SAMPLES = (
     ".git-credentials",
     ".docker/config.json",
 )
-_NAME_SAMPLES = (".env", ".env.local", "id_rsa", "master.key", "server.pem", "credentials.json")
+_NAME_SAMPLES = (".env", ".env.local", "id_rsa", "master.key", "server.pem")
 _CLASS = re.compile(r"\[[\[!^]")
 """Of letters that no list names."""
 _WHOLE = ("/", "/etc", "/proc", "/root", "/home", "/run", "/var/run", "/var", "/dev", "/sys")

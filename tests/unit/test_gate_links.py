@@ -166,6 +166,8 @@ EXPANDED = [
     ("cat .gi[!T]/config", {".git/config": "x"}),
     ("cat .en[[:lower:]]", {".env": "x"}),
     ("cat foo.p?m", {"foo.pem": "x"}),
+    ("cat config/*.json", {"config/credentials.json": "x"}),
+    ("cat config/*", {"config/id_rsa": "x"}),
     ("cat foo.p[e]m", {"foo.pem": "x"}),
     ("shellcheck l*nk/shadow", {"link": Link("/etc")}),
     ("ruff check d/*", {"d/s": Link("/etc/shadow")}),
@@ -228,6 +230,7 @@ ORDINARY = [
     ("cat packages/*/package.json", {"packages/a/package.json": "{}", "packages/b": Link("a")}),
     ("cat app/[slug]/page.tsx", {"app/[slug]/page.tsx": "x"}),
     ("echo *", {"a.py": "x"}),
+    ("wc -l *.json", {"a.json": "x"}),
     ("ls -la .*", {".gitignore": "x"}),
 ]
 
