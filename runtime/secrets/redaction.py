@@ -16,7 +16,7 @@ from typing import Any
 from runtime.core.errors import BadInput
 
 from . import keyring
-from .shapes import ANNOUNCED, NAMED, OPTION, SHAPES, Shape
+from .shapes import ANNOUNCED, BEGUN, NAMED, OPTION, SHAPES, Shape
 
 MIN_KNOWN = 8
 """Known values shorter than this are not looked for: they would hide ordinary words."""
@@ -27,7 +27,7 @@ MAX_HELD = 16_384
 MAX_STEPS_BACK = 8
 """How often a cut is moved to the front, each time before something else that it would split."""
 LOOK_EVERY = 256
-"""Characters that must have come before a tail over `HOLD` is looked at again."""
+"""Characters that must have come before a tail over `HOLD` is looked at again, or a quarter of it."""
 _ARGUMENT = "[redacted:argument]"
 _KNOWN_NAMES = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_KEY", "_CREDENTIALS")
 
@@ -118,6 +118,8 @@ class Redactor:
         starts = [cut]
         if announced := ANNOUNCED.search(text, 0, cut):
             starts.append(announced.start())
+        if (begun := BEGUN.search(text)) and begun.start() < cut:
+            starts.append(begun.start())
         lowered = text.lower()
         for shape in SHAPES:
             if shape.marker in lowered:
@@ -165,7 +167,8 @@ class Stream:
             return ""
         cut = self._redactor.safe_cut(self._tail)
         ready, self._tail = self._tail[:cut], self._tail[cut:]
-        self._enough = len(self._tail) + LOOK_EVERY if len(self._tail) > HOLD else 0
+        held = len(self._tail)
+        self._enough = held + max(LOOK_EVERY, held // 4) if held > HOLD else 0
         if len(self._tail) > MAX_HELD:
             # Nothing that long is waited for: what follows is only shown with the whole text.
             self._closed, self._tail = True, ""

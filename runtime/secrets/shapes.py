@@ -125,6 +125,8 @@ ANNOUNCED = re.compile(
     r"|-----BEGIN[A-Z0-9 ]*)\S*\Z"
 )
 """An end of text after which a secret may come, for text that is still arriving."""
+BEGUN = re.compile(r"(?<![A-Za-z0-9_\-.])(?>[A-Za-z0-9_\-.]*?\beyJ)[A-Za-z0-9_\-.]*+\Z")
+"""An end of text that may be the first parts of a JWT, which have any length."""
 OPTION = re.compile(
     r"(?i)^(--?(?:[a-z0-9-]*-)?(?:password|passwd|passphrase|secret|token|api-?key|access-?key))"
     r"(?:=(.+))?$",

@@ -6,7 +6,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from runtime.secrets.redaction import MAX_HELD, Redactor, known_values
@@ -249,7 +249,29 @@ FRAGMENTS = [
 ]
 
 
+@pytest.mark.parametrize("before", ["", "see ", "token.", "x=", "-eyJ", "a.b.c "])
+@pytest.mark.parametrize("size", [1, 7, 100, 700])
+@pytest.mark.parametrize("payload", [300, 900, 3_000])
+def test_F55_a_long_token_is_held_back_until_its_last_part_is_there(
+    payload: int, size: int, before: str
+) -> None:
+    token = f"eyJhbGciOiJIUzI1NiJ9.eyJ{'b' * payload}.{'s' * 43}"
+    text = f"{before}{token} and more words"
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    shown = _in_pieces(plain, pieces)
+    assert "bbbb" not in shown and "ssss" not in shown and shown.endswith(" and more words")
+
+
+def test_many_beginnings_of_tokens_take_no_long_time() -> None:
+    stream, began = plain.stream(), time.process_time()
+    for _ in range(400):
+        stream.feed("-eyJ.eyJ" * 5)
+    stream.end()
+    assert time.process_time() - began < 2
+
+
 @settings(max_examples=200, deadline=None)
+@example([GITHUB, SHAPED["jwt"], *["x" * 700] * 3, BEARER, BEARER], random.Random(1))
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12), st.randoms(use_true_random=False))
 def test_F55_no_secret_leaves_a_stream_in_any_pieces(fragments: list[str], chance: random.Random):
     redactor = Redactor({"PHRASE": "open sesame and close"})
