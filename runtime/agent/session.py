@@ -114,7 +114,8 @@ class Session:
     def space(self) -> RunSpace:
         """The run's files."""
         folder = settings.M31A.DATA_DIR / "runs" / self.run.pk
-        return RunSpace(folder, self.workspace, self.run.uid)
+        etc = settings.M31A.DATA_DIR / "etc"
+        return RunSpace(folder, self.workspace, self.run.uid, etc=etc)
 
     @cached_property
     def editor(self) -> Editor:

@@ -86,7 +86,10 @@ def _runner(options: Any) -> Iterator[Runner]:
             yield shot
         return
     with tempfile.TemporaryDirectory(prefix="m31a-sandbox-") as folder:
-        space = RunSpace(Path(folder) / "space", _workspace(options.workspace), pick_uid(set()))
+        own = Path(folder)
+        space = RunSpace(
+            own / "space", _workspace(options.workspace), pick_uid(set()), etc=own / "etc"
+        )
         base, _, _ = space.create("sandbox")
         try:
             with Cage(space.spec("sandbox-run")) as cage:

@@ -40,7 +40,7 @@ class Subject:
     remotes: Mapping[str, str]
     write_paths: tuple[str, ...]
     look: Look
-    links: Links
+    links: Links | None
     which: Which
     verification_inputs: tuple[str, ...] = ()
     changed_inputs: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from runtime.journal.draft import whole
 from runtime.journal.kinds import ActionEdited, ActionProposed, PolicyDecided
 from runtime.journal.rows import COLUMNS, EventRow, from_columns
 from runtime.models import Event, PolicyDecision, Run, SealedBytes, Task
-from runtime.policy import Decision, Facts, GrantFact, Verdict, Which, worst
+from runtime.policy import Decision, Facts, GrantFact, Links, Verdict, Which, worst
 from runtime.policy.language import Book
 from runtime.policy.places import MET
 from runtime.policy.verdict import CHANGES_GUARDED, CHANGES_VERIFICATION
@@ -57,9 +57,13 @@ class Recorded:
                 return Facts(kind, resolved, inside, digest, runs)
         return Facts("error", path, False)
 
-    def links(self, pattern: str) -> tuple[Facts, ...]:
-        """What a pattern became by links then."""
-        return tuple(Facts(*row[1:]) for row in self.given["facts"] if row[0] == f"{MET}{pattern}")
+    @property
+    def links(self) -> Links | None:
+        """What patterns became by links then; None where nobody asked that yet."""
+        rows = [row for row in self.given["facts"] if row[0].startswith(MET)]
+        if not any(row[0] == MET for row in rows):
+            return None
+        return lambda pattern: tuple(Facts(*row[1:]) for row in rows if row[0] == f"{MET}{pattern}")
 
     @property
     def which(self) -> Which:

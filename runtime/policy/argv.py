@@ -60,6 +60,8 @@ class CommandReader:
             self._apply(other, name, args, beside)
             found.remarks += beside.remarks
         self._several(table, args, found)
+        if isinstance(found.cwd, Wild):
+            found.opaque("directory", "works in a directory that cannot be told")
         self._addresses(name, args, found)
         for assignment in found.environment:
             judged = environment.judge(assignment.partition("=")[0])
@@ -72,13 +74,15 @@ class CommandReader:
 
     def _several(self, table: Program | None, args: tuple[str, ...], found: Found) -> None:
         """The shell may make several words of one: also where one would be no path, and some that
-        begin with a dash."""
-        if isinstance(found.cwd, Wild):
-            found.opaque("directory", "works in a directory that cannot be told")
+        begin with a dash. Who follows links and names no directory means this one."""
+        if self.context.links is None:
+            return  # nobody has looked at what this would ask about
+        if found.follows and not found.touches:
+            found.touches.append(Touch(Verb.LIST, "."))
         verb = Verb.READ
         if table is None or table.operands is Operands.DATA or table.name in _ONLY_NAMES:
             verb = Verb.LIST
-        elif not table.reads_only:
+        elif table.operands in _CHANGING:
             verb = Verb.WRITE
         known = {touch.path for touch in found.touches}
         for word in args:
@@ -266,14 +270,18 @@ class CommandReader:
                 place = self.lens.place(touch, cwd)
                 if not (commands and place.path in HARMLESS):
                     places.append(place)
-                if place.inside and (touch.pattern or found.follows):
-                    met = self.lens.met(touch, cwd, below=found.follows)
+                below = found.follows and (touch.pattern or place.facts.type == "dir")
+                if place.inside and (touch.pattern or below):
+                    met = self.lens.met(touch, cwd, below=below)
                     places += [self.lens.place(one) for one in met]
         except TooManyPaths as error:
             found.opaque("too many paths", str(error))
         return tuple(places)
 
 
+_CHANGING = frozenset(
+    {Operands.WRITE, Operands.DELETE, Operands.COPY, Operands.MOVE, Operands.LINK, Operands.FILTER}
+)
 _ONLY_NAMES = frozenset({"find", "echo", "yes", "printf", "test"})
 """Words with wildcards are names to them, whatever lies there."""
 _CAPABILITIES = {

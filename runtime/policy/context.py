@@ -74,8 +74,10 @@ class Context:
     guarded files that it, or a push, would hand over as a command has left them.
     `repository_runs`: settings of the repository's own git configuration that run programs,
     where git would obey them. `moment`: when, with its zone, for rules about time; None: nobody
-    knows. `audit`: what the caller does with the verdict: journal it before
-    anything runs, or only show it; None: neither, so nothing may run.
+    knows. `links`: None
+    only where decisions are repeated that were made without. `audit`: what the caller does with
+    the verdict: journal it before anything runs, or only show it; None: neither, so nothing may
+    run.
     """
 
     root: str
@@ -83,7 +85,7 @@ class Context:
     write_paths: tuple[str, ...]
     allowed: frozenset[str]
     look: Look
-    links: Links
+    links: Links | None
     which: Which
     remotes: Mapping[str, str] = field(default_factory=dict)
     verification_inputs: tuple[str, ...] = ()

@@ -45,12 +45,15 @@ def boundary(part: Part, place: Place, context: Context) -> Remark | None:
             "boundary", Decision.DENY, "outside", f"{shown(place)} lies outside the worktree"
         )
     if verb in CHANGES:
-        decision = Decision.ASK if _scratch(place) else Decision.DENY
+        mild = _scratch(place) or (place.touch.met and place.touch.pattern)
+        decision = Decision.ASK if mild else Decision.DENY
         reason = f"{verb} {shown(place)}, outside the worktree"
         return Remark("boundary", decision, "writes outside", reason)
     elsewhere = [name for name in place.names if not _holds(context.root, name)]
     public = elsewhere and all(protected.below(name, protected.PUBLIC) for name in elsewhere)
-    if verb is Verb.LIST and public:
+    if public and (
+        verb is Verb.LIST or (verb is Verb.READ and place.touch.met and not _scratch(place))
+    ):
         return None
     return Remark(
         "boundary", Decision.ASK, "reads outside", f"{verb} {shown(place)}, outside the worktree"
@@ -209,9 +212,11 @@ def _defaults_pattern(place: Place) -> Remark | None:
             return Remark("defaults", Decision.ESCALATE, "secret", reason)
     if place.touch.verb is Verb.LIST or not any(char.isalpha() or char == "." for char in name):
         return None
-    pattern = compiled(name)
+    pattern, dotted = compiled(name), name.startswith(".")
+    odd = _CLASS.search(name) and re.search(r"\w", re.sub(r"\[.*\]", "", name))
     for sample in _NAME_SAMPLES:
-        if pattern.fullmatch(sample) or (_CLASS.search(name) and may_be(name, sample)):
+        loosely = odd and dotted >= sample.startswith(".") and may_be(name, sample)
+        if loosely or pattern.fullmatch(sample):
             return Remark("defaults", Decision.ESCALATE, "secret", f"{shown(place)} fits {sample}")
     return None
 

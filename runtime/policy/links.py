@@ -84,7 +84,7 @@ class _Walk:
                     path, kind = facts.resolved, "dir" if facts.type == "dir" else "other"
                     if not facts.inside:
                         continue
-                elif name != BELOW and _secret(path) and not rest:
+                elif name != BELOW and rest in ([], [BELOW]) and _secret(path):
                     yield path, True
                 if kind == "dir" and rest:
                     todo.append((path, tuple(rest)))
@@ -98,9 +98,12 @@ class _Walk:
         below = [one for one in rest if one != BELOW]
         if below and facts.type == "file":
             return  # nothing lies below a file
+        whole = "/".join((path, *below))
+        if below and not WILD.search(whole) and self._tree.leads(whole).type == "missing":
+            return  # no shell makes a word of what is not there
         if name == BELOW and self._covered(facts.resolved):
             return  # the way down passes it anyway
-        yield "/".join((path, *below)), facts.inside
+        yield whole, facts.inside
 
     def _covered(self, path: str) -> bool:
         return any(f"{path}/".startswith(f"{top}/") for top in self._tops)
@@ -128,7 +131,7 @@ class _Walk:
 
 def _fits(name: str, entry: str) -> bool:
     """Raises OverflowError where a program could take the entry for an option."""
-    hidden = entry.startswith(".") and not name.startswith((".", "["))
+    hidden = entry.startswith(".") and not name.startswith(".")
     if hidden or not may_be(name, entry):
         return False
     if entry.startswith("-"):

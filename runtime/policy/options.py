@@ -192,7 +192,7 @@ def _operands(program: Program, operands: list[str], given: set[str], found: Fou
         verb = _VERBS[kind]
         if kind is Operands.FREE:
             paths = [_without_sign(path) for path in paths if _like_a_path(path)]
-        if kind is not Operands.FREE and not paths and (deep or found.follows):
+        if kind is not Operands.FREE and not paths and deep:
             paths = ["."]
         found.touches += [touch(verb, path, deep=deep) for path in paths if path != "-"]
         if verb in (Verb.WRITE, Verb.DELETE):

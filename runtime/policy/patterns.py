@@ -35,36 +35,68 @@ def may_cover_below(pattern: str, directory: str) -> bool:
 
 
 def may_be(name: str, entry: str) -> bool:
-    """Whether some shell could make `entry` of one `name` with wildcards; in doubt it could. What
-    stands between the first and the last bracket may be anything, as what a `?` stands for: shells
-    differ about classes, bytes and quotes within them. Letter case is not looked at."""
+    """Whether some shell could make `entry` of one `name` with wildcards; in doubt it could. Any
+    number of letters stands for a `?`, since some shells count bytes, and for what is between the
+    first and the last bracket, unless that is one plain list of characters: shells differ about
+    classes, and quotes are not seen here. Letter case is not looked at."""
     if name == entry:
         return True
-    first, *between = _pieces(name)
+    whole, plain = _pieces(name)
     entry = entry.casefold()
+    if plain is None:
+        return _in_order(whole, entry)
+    before, letters, after = plain
+    return _in_order(whole, entry) or any(
+        letter in letters and _in_order(before, entry[:at]) and _in_order(after, entry[at + 1 :])
+        for at, letter in enumerate(entry)
+    )
+
+
+def _in_order(pieces: tuple[str, ...], text: str) -> bool:
+    """Whether they stand one after the other, the first and the last one at the ends."""
+    first, *between = pieces
     if not between:
-        return entry == first
+        return text == first
     last = between.pop()
-    if len(entry) < len(first) + len(last) or not (
-        entry.startswith(first) and entry.endswith(last)
-    ):
+    if len(text) < len(first) + len(last) or not (text.startswith(first) and text.endswith(last)):
         return False
-    at, end = len(first), len(entry) - len(last)
+    at, end = len(first), len(text) - len(last)
     for piece in between:
-        found = entry.find(piece, at, end)
+        found = text.find(piece, at, end)
         if found < 0:
             return False
         at = found + len(piece)
     return True
 
 
+_LIST = re.compile(r"\[((?:[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9]|[A-Za-z0-9_.,])+-?)\]")
+_Pieces = tuple[str, ...]
+
+
 @lru_cache(maxsize=1024)
-def _pieces(name: str) -> tuple[str, ...]:
-    """What is letters in a name with wildcards, folded."""
+def _pieces(name: str) -> tuple[_Pieces, tuple[_Pieces, frozenset[str], _Pieces] | None]:
+    """What is letters in a name with wildcards, folded. Where it has one plain list of characters:
+    with the brackets as letters, and before, in and behind them."""
+    listed = _LIST.search(name)
+    if listed and name.count("[") == name.count("]") == 1:
+        before, after = name[: listed.start()], name[listed.end() :]
+        return _split(name), (_split(before), _letters(listed[1]), _split(after))
     start, end = name.find("["), name.rfind("]")
     if 0 <= start < end:
         name = f"{name[:start]}*{name[end + 1 :]}"
+    return _split(name), None
+
+
+def _split(name: str) -> _Pieces:
     return tuple(re.split(r"[*?]+", name.casefold()))
+
+
+def _letters(listed: str) -> frozenset[str]:
+    """All that a list of characters names, and what it consists of."""
+    found = set(listed)
+    for first, last in re.findall(r"(\w)-(\w)", listed):
+        found.update(map(chr, range(ord(first), ord(last) + 1)))
+    return frozenset("".join(found).casefold())
 
 
 def may_meet(pattern: str, wild: str) -> bool:

@@ -14,9 +14,10 @@ from .links import BELOW
 from .patterns import WILD
 from .reading import Place, Touch, Verb
 
-MAX_LOOKS, MAX_PATTERNS = 96, 12
+MAX_LOOKS, MAX_PATTERNS, MAX_REACHED = 96, 24, 1_000
 MET = "met "
-"""Before a pattern, where a question is recorded: which links it meets."""
+"""Before a pattern, where a question is recorded: which links it meets. Alone: that this was asked."""
+_ASKED = Facts("other", "", True)
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 HARMLESS = frozenset(
     {
@@ -39,13 +40,14 @@ class TooManyPaths(ValueError):
 class Lens:
     """Resolves the paths of one action against the worktree and records each answer."""
 
-    def __init__(self, root: str, home: str, look: Look, links: Links) -> None:
+    def __init__(self, root: str, home: str, look: Look, links: Links | None) -> None:
         self.root = posixpath.normpath(root)
         self.home = posixpath.normpath(home) if home else ""
         self._look = look
         self._links = links
         self._seen: dict[str, Facts] = {}
         self._met: dict[str, tuple[Facts, ...]] = {}
+        self._reached = 0
 
     @classmethod
     def of(cls, context: Context) -> Self:
@@ -55,8 +57,10 @@ class Lens:
     @property
     def facts(self) -> tuple[tuple[str, Facts], ...]:
         """Every answer so far, in the order of asking: about paths, and then about patterns."""
+        if self._links is None:
+            return tuple(self._seen.items())
         met = ((f"{MET}{name}", one) for name, found in self._met.items() for one in found)
-        return (*self._seen.items(), *met)
+        return (*self._seen.items(), (MET, _ASKED), *met)
 
     def join(self, path: str, cwd: str = ".") -> str:
         """`path` made absolute, from `cwd` (relative to the worktree or absolute), not normalised."""
@@ -83,8 +87,10 @@ class Lens:
         return self._seen[asked]
 
     def met(self, touch: Touch, cwd: str = ".", *, below: bool = False) -> Iterator[Touch]:
-        """The same of what a pattern becomes by links, or of where those `below` it lead. Raises
-        `TooManyPaths` where nobody can tell."""
+        """`touch`, done to what its pattern becomes by links, or to where the links `below` its
+        directory lead. Raises `TooManyPaths` where nobody can tell."""
+        if self._links is None:
+            return
         joined = self.join(f"{touch.path}/{BELOW}" if below else touch.path, cwd)
         pattern = joined if "/.." in joined else _normal(joined)
         if pattern not in self._met:
@@ -100,7 +106,10 @@ class Lens:
                 )
                 raise TooManyPaths(f"nobody can tell {lost}")
             path = facts.resolved
-            yield replace(touch, path=path, pattern=WILD.search(path) is not None)
+            self._reached += 1
+            if self._reached > MAX_REACHED:
+                raise TooManyPaths(f"more than {MAX_REACHED} links in one action")
+            yield replace(touch, path=path, pattern=WILD.search(path) is not None, met=True)
 
     def place(self, touch: Touch, cwd: str = ".") -> Place:
         """What `touch` is about. Of a pattern, the directory before the first wildcard is
@@ -110,7 +119,7 @@ class Lens:
         if normal in HARMLESS:
             return Place(touch, normal, False, "", "", Facts("other", normal, False))
         if touch.pattern:
-            fixed = re.split(r"[*?\[{]", joined, maxsplit=1)[0]
+            fixed = WILD.split(joined, maxsplit=1)[0]
             folder = posixpath.dirname(fixed) or "/"
             base = self.look(folder)
             rest = joined[len(folder) :].lstrip("/")

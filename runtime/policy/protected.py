@@ -94,8 +94,8 @@ DISKS = re.compile(
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 """Private to the cage and gone with it."""
 
-PUBLIC = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/opt", "/nix", *SCRATCH)
-"""Parts of the system that hold programs and no secrets."""
+PUBLIC = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/m31a/env", *SCRATCH)
+"""Parts of the system that hold programs and no secrets; the workspace's own environments."""
 
 SECRET_NAMES = tuple(
     re.compile(translate(text))

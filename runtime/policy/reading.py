@@ -33,12 +33,14 @@ RemarkStage = Literal["canonicalise", "boundary", "veto", "defaults"]
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """`path` as it was written. `deep`: everything below it as well."""
+    """`path` as it was written. `deep`: everything below it as well. `met`: no word names it; it
+    is what a link leads to that a pattern, or the way down from a directory, meets."""
 
     verb: Verb
     path: str
     pattern: bool = False
     deep: bool = False
+    met: bool = False
 
 
 @dataclass(frozen=True, slots=True)

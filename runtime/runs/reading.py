@@ -87,7 +87,8 @@ def space_of(run: Run) -> RunSpace:
     """The files of a run. Raises `NotFound` where they were removed."""
     if run.workspace is None:
         raise NotFound(f"Run {run.pk} has no workspace.")
-    space = RunSpace(settings.M31A.DATA_DIR / "runs" / run.pk, run.workspace, run.uid)
+    data = settings.M31A.DATA_DIR
+    space = RunSpace(data / "runs" / run.pk, run.workspace, run.uid, etc=data / "etc")
     if not space.exists():
         raise NotFound(
             f"The files of run {run.pk} are not here any more.",

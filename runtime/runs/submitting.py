@@ -214,7 +214,8 @@ def _limits(wish: Submission, workspace: Workspace) -> dict[str, int]:
 
 def _make(run: Run, workspace: Workspace, script: artifacts.ArtifactFact | None) -> tuple[str, ...]:
     """The run's files, then its rows; what the person should know. Nothing is left on an error."""
-    space = RunSpace(settings.M31A.DATA_DIR / "runs" / run.pk, workspace, run.uid)
+    data = settings.M31A.DATA_DIR
+    space = RunSpace(data / "runs" / run.pk, workspace, run.uid, etc=data / "etc")
     run.base, uncommitted, left_out = space.create(run.pk)
     warnings = _warnings(workspace, uncommitted, left_out)
     try:

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 
 from runtime.core.errors import BadInput, Unavailable
@@ -165,13 +166,13 @@ class Broker:
 
     def close(self) -> None:
         """End every command, then the broker. May be called twice."""
-        if os.getpid() == self._owner:
-            self._hang_up()
-        self._sock.close()
         if os.getpid() != self._owner:
+            self._sock.close()
             return
+        until = time.monotonic() + _CLOSE_SECONDS
+        self._hang_up(until)
         try:
-            status = self._process.wait(_CLOSE_SECONDS)
+            status = self._process.wait(max(0.1, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             status = -signal.SIGKILL
         if status != 0:
@@ -181,15 +182,15 @@ class Broker:
                 os.close(self._complaint)
                 self._complaint = -1
 
-    def _hang_up(self) -> None:
+    def _hang_up(self, until: float) -> None:
         """Wait for its end of the socket to go, which is known at once."""
         try:
             self._sock.shutdown(socket.SHUT_WR)
-            self._sock.settimeout(_CLOSE_SECONDS)
-            while self._sock.recv(4096):
-                pass
+            self._sock.settimeout(max(0.1, until - time.monotonic()))
+            self._sock.recv(4096)  # it says nothing after its greeting
         except OSError:
-            return  # gone already, or stuck: whoever waits for the process finds out
+            pass  # gone already, or stuck: whoever waits for the process finds out
+        self._sock.close()
 
 
 def keeps_sessions() -> bool:

@@ -48,9 +48,7 @@ def shared_etc(folder: str) -> str:
     cannot be written.
     """
     path = os.path.join(folder, _fingerprint())
-    if os.path.isdir(path):
-        if os.stat(path).st_mtime < time.time() - _TOUCH_SECONDS:
-            os.utime(path)
+    if os.path.isdir(path) and _keep(path):
         return path
     os.makedirs(folder, 0o700, exist_ok=True)
     _remove_unused(folder)
@@ -76,7 +74,8 @@ def _fingerprint() -> str:
             about = os.stat(path)
         except OSError:
             continue
-        digest.update(repr((path, about.st_ino, about.st_size, about.st_mtime_ns)).encode())
+        same = (about.st_ino, about.st_mode, about.st_size, about.st_mtime_ns)
+        digest.update(repr((path, same)).encode())
     return digest.hexdigest()[:32]
 
 
@@ -90,11 +89,28 @@ def _sources() -> Iterator[str]:
             yield from (os.path.join(where, name) for name in sorted(filter(_wanted, names)))
 
 
+def _keep(path: str) -> bool:
+    """Say that it is in use. Whether it is still there."""
+    try:
+        if os.stat(path).st_mtime < time.time() - _TOUCH_SECONDS:
+            os.utime(path)
+    except FileNotFoundError:  # it was just being removed
+        return False
+    return True
+
+
 def _remove_unused(folder: str) -> None:
     for entry in list(os.scandir(folder)):
-        with suppress(FileNotFoundError):  # another has renamed or removed it
+        with suppress(OSError):  # another has removed it, or it is none of ours
             if entry.stat().st_mtime < time.time() - _UNUSED_SECONDS:
-                shutil.rmtree(entry.path)
+                # Under its name it is whole or not there.
+                going = (
+                    entry.path
+                    if entry.name.startswith(_MAKING)
+                    else f"{folder}/{_MAKING}{entry.name}"
+                )
+                os.rename(entry.path, going)
+                shutil.rmtree(going)
 
 
 def _folders() -> list[str]:

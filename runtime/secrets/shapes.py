@@ -127,7 +127,7 @@ ANNOUNCED = re.compile(
 """An end of text after which a secret may come, for text that is still arriving."""
 BEGUN = re.compile(
     r"(?:(?<![A-Za-z0-9_\-.])(?>[A-Za-z0-9_\-.]*?\beyJ)[A-Za-z0-9_\-.]*+"
-    r"|\b[A-Za-z][A-Za-z0-9+.\-]{0,31}://[^\s/:@]*+(?::[^\s/@]*+)?)\Z"
+    r"|://[^\s/:@]*+(?::[^\s/@]*+)?)\Z"
 )
 """An end of text that may be the first parts of a JWT, or the user and password of an address:
 they have any length, and only what follows tells."""

@@ -6,7 +6,7 @@
 <folder>/staging  files that the editor is about to put in place
 <folder>/fresh/N  the worktree in which the holder with fence N proves a delivery
 
-Beside the folders of all runs lies `etc`: what their cages see as /etc.
+What their cages see as /etc is shared by all runs.
 """
 
 from __future__ import annotations
@@ -44,14 +44,22 @@ class WorkspaceValues(mounts.Places, Protocol):
 class RunSpace:
     """The space of one run below `folder`. `uid` owns the worktree, None: whoever this runs as.
 
-    `git` is given for a second worktree of the same run (`fresh`).
+    `etc` is the folder of `shared_etc`. `git` is given for a second worktree of the same run
+    (`fresh`).
     """
 
     def __init__(
-        self, folder: Path, workspace: WorkspaceValues, uid: int | None, git: Path | None = None
+        self,
+        folder: Path,
+        workspace: WorkspaceValues,
+        uid: int | None,
+        *,
+        etc: Path,
+        git: Path | None = None,
     ) -> None:
         self.folder, self.workspace, self.uid = Path(folder), workspace, uid
         self.tree = self.folder / "tree"
+        self._shared = etc
         self._second = git is not None
         self.repository = Repository(git or self.folder / "git")
         self._trees = Checkpoints(self.folder, self.repository)
@@ -131,8 +139,7 @@ class RunSpace:
 
     @cached_property
     def _etc(self) -> str:
-        runs = self.repository.path.parent.parent
-        return shared_etc(str(runs.with_name("etc")))
+        return shared_etc(str(self._shared))
 
     def editor(self) -> Editor:
         """The editor of this worktree."""
@@ -238,7 +245,8 @@ class RunSpace:
             if left.name.isdecimal() and int(left.name) < holder:
                 with suppress(OSError):  # who made it may be at work in it, or clear it away
                     worktree.remove(left)
-        second = RunSpace(above / str(holder), self.workspace, self.uid, self.repository.path)
+        git = self.repository.path
+        second = RunSpace(above / str(holder), self.workspace, self.uid, etc=self._shared, git=git)
         second.remove()
         above.mkdir(mode=0o700, exist_ok=True)
         second.folder.mkdir(mode=0o700)

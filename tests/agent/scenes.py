@@ -67,7 +67,7 @@ def space(told: Told) -> RunSpace:
     folder = settings.M31A.DATA_DIR / "runs" / told.run.pk
     workspace = told.run.workspace
     assert workspace is not None
-    return RunSpace(folder, workspace, told.run.uid)
+    return RunSpace(folder, workspace, told.run.uid, etc=settings.M31A.DATA_DIR / "etc")
 
 
 def tree(told: Told) -> Path:

@@ -228,7 +228,7 @@ def test_a_run_works_under_landlock(site: Site) -> None:
 def test_two_runs_see_nothing_of_each_other_under_landlock(site: Site) -> None:
     site.start()
     other = site.base / "data" / "runs" / "other"
-    space = RunSpace(other, Values(str(site.root)), pick_uid(()))
+    space = RunSpace(other, Values(str(site.root)), pick_uid(()), etc=site.base / "etc")
     space.create("01hyyyyyyyyyyyyyyyyyyyyyyy")
     (other / "tree" / "secret").write_text(SECRET)
     os.chmod(other / "tree" / "secret", 0o644)

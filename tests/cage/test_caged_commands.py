@@ -8,6 +8,8 @@ import time
 
 from cage_making import ROOT, SECRET, Hall, alive, planted, tag
 
+from runtime.sandbox import Result
+
 
 def test_E2_timeout_ends_the_command(hall: Hall) -> None:
     began = time.monotonic()
@@ -199,17 +201,18 @@ def test_files_belong_to_the_runs_account_and_stay(hall: Hall) -> None:
 
 
 def test_many_at_once_do_not_disturb_each_other(hall: Hall) -> None:
-    results: dict[int, bytes] = {}
+    results: dict[int, Result] = {}
 
     def one(number: int) -> None:
-        results[number] = hall.sh(f"sleep 0.0{number % 7}; echo {number}").stdout
+        results[number] = hall.sh(f"sleep 0.0{number % 7}; echo {number}")
 
     threads = [threading.Thread(target=one, args=(n,)) for n in range(24)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert results == {n: f"{n}\n".encode() for n in range(24)}
+    wrong = [results.get(n) for n in range(24) if n not in results or results[n].text() != f"{n}\n"]
+    assert not wrong, wrong
 
 
 def test_cpu_and_memory_are_counted(hall: Hall) -> None:

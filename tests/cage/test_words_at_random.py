@@ -25,7 +25,7 @@ OUT = (
 PIECES = (
     "*", "?", "[a-z]", "[!a]", "[^a]", "[[:alpha:]]", "[!L]", "[A-Z]", "[A-z]", "[]]", "[\\]]", "l", "n",
     "k", "n", "k", "h", "i", "-", "_", '"*"', "\\*", "\\[", "\\]", '["a-z"]', "'['", "]", "sub", "deep",
-    "/", "/", "/", "..", "./", ".", "**", "self/", "inside/", "x/", "//", "\u00e9",
+    "/", "/", "/", "..", "./", ".", "**", "'{l}'", "self/", "inside/", "x/", "//", "\u00e9",
 )  # fmt: skip
 
 
@@ -35,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for folder in FOLDERS:
         (made / folder).mkdir(parents=True)
     for name in OUT:
-        (made / name).symlink_to("/usr/share")
+        (made / name).symlink_to("/etc")
     (made / "inside").symlink_to("sub")
     (made / "self").symlink_to(".")
     (made / "gone").symlink_to("nowhere")

@@ -56,7 +56,7 @@ def test_a_repository_without_a_commit_is_bad_input_and_leaves_nothing(site: Sit
 
 
 def test_a_directory_that_is_gone_is_bad_input(site: Site) -> None:
-    space = RunSpace(site.base / "data", Values(str(site.base / "gone")), site.uid)
+    space = RunSpace(site.base / "data", Values(str(site.base / "gone")), site.uid, etc=site.base)
     with pytest.raises(BadInput, match="is gone"):
         space.create(RUN)
     assert not space.folder.exists()

@@ -79,7 +79,9 @@ class Site:
     def make(self, *, is_git: bool = True, environments: tuple[str, ...] = ()) -> str:
         """Make the run's files without a worktree; the base commit."""
         values = Values(str(self.root), is_git, list(environments))
-        self.space = RunSpace(self.base / "data" / "runs" / RUN, values, self.uid)
+        self.space = RunSpace(
+            self.base / "data" / "runs" / RUN, values, self.uid, etc=self.base / "data" / "etc"
+        )
         base, self.uncommitted, self.left_out = self.space.create(RUN)
         return base
 

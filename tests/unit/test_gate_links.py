@@ -13,13 +13,13 @@ HELD = (Decision.DENY, Decision.ESCALATE, Decision.ASK)
 WORLD = World(
     files={
         "/etc/shadow": "root:x",
-        "/usr/share/words": "a",
+        "/srv/words": "a",
         "/tree/README.md": "hello",
         "/tree/src/a.py": "a = 1",
         "/tree/src/b.py": Link("a.py"),
         "/tree/src/round": Link("/tree/src"),
         "/tree/data/secret": Link("/etc/shadow"),
-        "/tree/data/words": Link("/usr/share/words"),
+        "/tree/data/words": Link("/srv/words"),
         "/tree/link": Link("/etc"),
         "/tree/ci": Link(".github/workflows"),
         "/tree/.github/workflows/ci.yml": "on: push",
@@ -92,9 +92,9 @@ FOLLOWING = (
     "find . -follow -name shadow",
     "tar -chf out.tar .",
     "tar --dereference -cf out.tar data",
-    "zip -r out.zip data",
     "cp -rL data copied",
     "rsync -aL data/ copied/",
+    "diff data src",
     "diff -r data src",
     "ls -LR",
     "du -L data",
@@ -117,7 +117,7 @@ def test_a_program_that_follows_links_is_judged_by_where_those_below_a_directory
 
 @pytest.mark.parametrize(
     "script",
-    ["grep -r root data", "rg root data", "find . -name a.py", "zip -ry out.zip data", "du data"],
+    ["grep -r root data", "rg root data", "find . -name a.py", "du data"],
 )
 def test_one_that_does_not_follow_them_is_not(script: str) -> None:
     assert WORLD.decide(shell(script)).decision is Decision.ALLOW
@@ -165,13 +165,21 @@ EXPANDED = [
     ("cp README.md .git[[:lower:]]ub/workflows/ci.yml", {".github/workflows/ci.yml": "x"}),
     ("cat .gi[!T]/config", {".git/config": "x"}),
     ("cat .en[[:lower:]]", {".env": "x"}),
+    ("cat '{l}'/*", {"{l}": Link("/etc")}),
+    (
+        "cp README.md '{l}'/c*.yml",
+        {"{l}": Link(".github/workflows"), ".github/workflows/c.yml": "x"},
+    ),
+    ("grep -R KEY config/*.json", {"config/credentials.json": "x"}),
+    ("grep -R KEY config/*", {"config/id_rsa": "x"}),
+    ("diff data config", {"data/a": Link("/etc/shadow"), "config/a": "x"}),
     ("cat foo.p?m", {"foo.pem": "x"}),
     ("cat config/*.json", {"config/credentials.json": "x"}),
     ("cat config/*", {"config/id_rsa": "x"}),
     ("cat foo.p[e]m", {"foo.pem": "x"}),
     ("shellcheck l*nk/shadow", {"link": Link("/etc")}),
     ("ruff check d/*", {"d/s": Link("/etc/shadow")}),
-    ("pytest l*nk/test_a.py", {"link": Link("/etc")}),
+    ("pytest l*nk/shadow", {"link": Link("/etc")}),
     ("env -C c* touch ci.yml", {"ci": Link(".github/workflows"), ".github/workflows/x": "x"}),
     ("env -C d* head k", {"d/k": Link("/etc/shadow")}),
     ("tar cf a.tar -C d* k", {"d/k": Link("/etc/shadow")}),
@@ -218,6 +226,12 @@ def test_what_some_shell_makes_of_a_word_is_never_allowed_unasked(
     assert world.decide(shell(script)).decision in HELD
 
 
+LINKED: dict[str, str | Link] = {
+    ".venv": Link("/m31a/env/.venv"),
+    "node_modules": Link("/m31a/env/node_modules"),
+    "src/a.py": "x",
+    ".gitignore": "x",
+}
 ORDINARY = [
     (
         "ls node_modules/.bin/*",
@@ -230,6 +244,29 @@ ORDINARY = [
     ("cat packages/*/package.json", {"packages/a/package.json": "{}", "packages/b": Link("a")}),
     ("cat app/[slug]/page.tsx", {"app/[slug]/page.tsx": "x"}),
     ("echo *", {"a.py": "x"}),
+    *(
+        (script, LINKED)
+        for script in (
+            "ls *",
+            "ls -d */",
+            "echo *",
+            "grep -n foo *",
+            "grep -rn foo */",
+            "wc -l *",
+            "du -sh *",
+            "git add *",
+            "tar czf out.tgz *",
+            "ls node_modules/*",
+            "ls .venv/bin/*",
+            "grep -Rn foo .",
+            "find -L . -name a",
+            "tr [a-z] [A-Z] < README.md",
+            "ls [A-Z]*",
+            "grep [0-9] README.md",
+            "grep -n [[:space:]] README.md",
+            "ls -lL README.md a b c d e f g h i j k l m n o p q r s t u v w x y z",
+        )
+    ),
     ("wc -l *.json", {"a.json": "x"}),
     ("ls -la .*", {".gitignore": "x"}),
 ]
@@ -244,6 +281,35 @@ def test_ordinary_words_with_wildcards_are_asked_about_by_nobody(
     assert verdict.decision is Decision.ALLOW, verdict.reason
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "python x.py docs/*.md tests/*.py",
+        "eslint *",
+        "pytest --deselect tests/*",
+        "npx prettier --check *",
+    ],
+)
+def test_words_of_a_program_that_does_not_write_are_not_written(script: str) -> None:
+    world = World(files={"/tree/docs/a.md": "x", "/tree/tests/a.py": "x"})
+    bound = world.decide(shell(script), write_paths=("docs/",))
+    assert (bound.decision, bound.rule) == (world.decide(shell(script)).decision, bound.rule)
+    assert bound.rule != "write paths"
+
+
+def test_a_decision_from_before_is_repeated_without_new_questions() -> None:
+    for script in (
+        "echo src/*",
+        "ls -lL",
+        "grep [0-9] README.md",
+        "pytest tests/test_*.py",
+        "cat li*",
+    ):
+        verdict = WORLD.decide(shell(script), links=None)
+        assert not [name for name, _ in verdict.facts if name.startswith("met ")]
+        assert verdict.decision is Decision.ALLOW, (script, verdict.reason)
+
+
 @pytest.mark.parametrize("word", ["d/*a*a*a*a*a*a*b", "s*/" + "y/" * 3000 + "*", "*/" * 500])
 def test_a_word_takes_no_long_time(word: str) -> None:
     world = World(files={f"/tree/d/{'a' * 200}": "x", "/tree/s/y/y/y": "x"})
@@ -253,13 +319,13 @@ def test_a_word_takes_no_long_time(word: str) -> None:
 
 
 def test_many_words_are_too_many() -> None:
-    words = " ".join(f"a{n}*" for n in range(20))
+    words = " ".join(f"a{n}*" for n in range(30))
     assert WORLD.decide(shell(f"cat {words}")).decision is Decision.ASK
 
 
 def test_a_person_reads_which_name_leads_where() -> None:
     verdict = WORLD.decide(shell("cat data/w*"))
-    assert "data/words (that is /usr/share/words)" in verdict.reason
+    assert "data/words (that is /srv/words)" in verdict.reason
     assert verdict.decision is Decision.ASK
 
 

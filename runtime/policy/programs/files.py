@@ -161,12 +161,18 @@ _SORT_OPTIONS = (
     writes("-o --output -T --temporary-directory"),
     runs("--compress-program"),
 )
+
+
+def _diff(program: Program, args: tuple[str, ...], found: Found) -> None:
+    """The files of two directories are compared where their links lead."""
+    found.follows = not any(word.startswith("--no-d") for word in args)
+
+
 _DIFF_OPTIONS = (
     takes("-U --unified -C --context -I -x --exclude -L --label -W --width"),
     reads("-X --exclude-from"),
     joined("--color"),
-    _letters_but("UCIxLWXr"),
-    follows("-r --recursive"),
+    _letters_but("UCIxLWX"),
     writes("--output"),
 )
 
@@ -198,7 +204,7 @@ FILES = table(
         reads("-i --input"),
         writes("-o --output"),
     ),
-    *looker("diff", *_DIFF_OPTIONS, deep=True),
+    *looker("diff", *_DIFF_OPTIONS, deep=True, reader=_diff),
     Program(
         "jq",
         reads_only=True,

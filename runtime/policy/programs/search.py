@@ -124,8 +124,7 @@ _TAR_OPTIONS = (
 
 
 def _zip(program: Program, args: tuple[str, ...], found: Found) -> None:
-    """What goes into the archive can be read out of it; links are followed unless they are kept."""
-    found.follows = not any(re.fullmatch(r"-[A-Za-z]*y[A-Za-z]*|--sy.*", word) for word in args)
+    """What goes into the archive can be read out of it."""
     found.touches += [Touch(Verb.READ, path, deep=True) for path in found.operands[1:]]
 
 
