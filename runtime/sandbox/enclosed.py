@@ -45,6 +45,7 @@ class Enclosed(Supervised):
         super().__init__(broker, request, kept)
         self.profile, self.listens = request["profile"], request["listens"]
         self.first = self.first_fd = -1  # the first process of the namespace, as it is called here
+        self.apart = False  # whether it has a root of its own
         self.buffer = b""
         self.status, status = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.status, False)
@@ -169,6 +170,18 @@ class Enclosed(Supervised):
     def running(self) -> bool:
         """Whether the namespace is there."""
         return self.first_fd in self.broker.held
+
+    def look(self, now: float) -> None:
+        """As ever, once there is something of its own: before that, its places are the machine's."""
+        self.apart = self.apart or (self.running and not self._at_the_machines_root())
+        if self.apart:
+            super().look(now)
+
+    def _at_the_machines_root(self) -> bool:
+        try:
+            return os.path.samestat(os.stat(f"/proc/{self.first}/root/"), os.stat("/"))
+        except OSError:
+            return False  # gone, or out of our reach: then it is looked at
 
     def members(self) -> list[int]:
         """Everything in the namespace."""

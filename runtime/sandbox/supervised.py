@@ -177,17 +177,9 @@ class Supervised(ABC):
         """End every process of it. May be called often."""
 
 
-def _own_devices() -> set[int]:
-    """Those of the broker's own files."""
-    return {os.stat(path).st_dev for path in ("/", "/tmp", "/dev/shm") if os.path.exists(path)}
-
-
 def _files(place: str) -> int:
-    """How many files a file system in memory holds: they cost memory that no size bounds. 0
-    where the machine's own still lies there, because the cage is only being set up."""
+    """How many files a file system in memory holds: they cost memory that no size bounds."""
     try:
-        if os.stat(place).st_dev in _own_devices():
-            return 0
         about = os.statvfs(place)
     except OSError:
         return 0

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from cage_making import Hall, alive, tag
+from sessions import altered
 
 from runtime.core.commands import Shell
 from runtime.policy.authorised import by_operator
@@ -130,6 +132,17 @@ def test_size_and_number_of_files_in_memory(hall: Hall) -> None:
     assert int(result.stdout.split()[0]) == MIB and b"No space" in result.stderr
     code = 'n = 0\nwhile True:\n  open(f"/tmp/{n}", "w").close(); n += 1'
     assert run(hall, python(code), tmpfs_files=500).limit == "tmpfs_files"
+
+
+def test_a_command_is_not_charged_with_the_machines_own_files_while_it_is_set_up(
+    hall: Hall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("M31A_SANDBOX_SESSIONS", "off")
+    tmp_path.chmod(0o755)
+    always = ("supervised", "WATCH_EVERY = 0.2", "WATCH_EVERY = 0.0")
+    with altered(tmp_path, always), bounded(hall, tmpfs_files=200) as cage:
+        limits = [cage.run(by_operator(Shell("true"), "test")).limit for _ in range(20)]
+    assert limits == [None] * 20
 
 
 def test_a_command_within_its_limits_names_none(hall: Hall) -> None:
