@@ -61,7 +61,7 @@ def boundary(part: Part, place: Place, context: Context) -> Remark | None:
 
 
 def _scratch(place: Place) -> bool:
-    """Whether a change stays in the cage's own temporary directories, and is a small one."""
+    """Whether it stays in the cage's own temporary directories, and is no great change there."""
     return not (place.touch.verb is Verb.DELETE and place.touch.deep) and all(
         protected.below(name, protected.SCRATCH)
         and not (name in protected.SCRATCH and place.touch.deep)

@@ -95,7 +95,7 @@ class Lens:
         pattern = joined if "/.." in joined else _normal(joined)
         if pattern not in self._met:
             if len(self._met) >= MAX_PATTERNS:
-                raise TooManyPaths(f"more than {MAX_PATTERNS} words with wildcards in one action")
+                raise TooManyPaths(f"links are looked for in more than {MAX_PATTERNS} places")
             self._met[pattern] = self._links(pattern)
         for facts in self._met[pattern]:
             if touch.verb is Verb.LIST and facts.inside:

@@ -94,7 +94,9 @@ DISKS = re.compile(
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 """Private to the cage and gone with it."""
 
-PUBLIC = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/m31a/env", *SCRATCH)
+ENVIRONMENTS = "/m31a/env"
+"""Where a cage shows the environments that were registered with a workspace."""
+PUBLIC = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/opt", "/nix", ENVIRONMENTS, *SCRATCH)
 """Parts of the system that hold programs and no secrets; the workspace's own environments."""
 
 SECRET_NAMES = tuple(

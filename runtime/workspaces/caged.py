@@ -14,7 +14,7 @@ from runtime.core.errors import Refused, Unavailable
 from runtime.policy.authorised import by_runtime
 from runtime.sandbox import Cage, Result
 
-GIT, ENVIRONMENTS, SCRATCH = "/m31a/git", "/m31a/env", "/m31a/scratch"
+GIT, SCRATCH = "/m31a/git", "/m31a/scratch"
 SECONDS = 120.0
 LEFT_OUT = "left-out"
 """File in the scratch directory: paths that no tree takes, each ended by NUL."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from runtime.core.errors import BadInput
+from runtime.policy.protected import ENVIRONMENTS
 from runtime.sandbox import CageSpec, Limits, Mount
 from runtime.sandbox.toolchains import find_toolchains
 
@@ -44,9 +45,9 @@ def _environments(workspace: Places) -> list[tuple[str, str, str]]:
         name = posixpath.basename(source)
         inside = os.path.relpath(source, workspace.root)
         path = name if inside.startswith("..") else inside
-        place = f"{caged.ENVIRONMENTS}/{name}"
+        place = f"{ENVIRONMENTS}/{name}"
         if place in used:
-            place = f"{caged.ENVIRONMENTS}/{number}/{name}"
+            place = f"{ENVIRONMENTS}/{number}/{name}"
         used.add(place)
         rows.append((path, place, source))
     return rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .archives import ARCHIVES
 from .build import BUILD
 from .files import FILES
 from .git import GIT
@@ -20,6 +21,7 @@ PROGRAMS: dict[str, Program] = {
     **DOUBTFUL,
     **FILES,
     **SEARCH,
+    **ARCHIVES,
     **BUILD,
     **PACKAGES,
     **INTERPRETERS,
