@@ -68,9 +68,10 @@ def left_behind(cage: Cage, way: str) -> tuple[Result, bool]:
     of it: in other namespaces, or, since what lives in messages is gone as soon as the kernel looks
     (any closed socket of the machine may bring that about), in the same with nothing there."""
     stands(cage)
-    before = _seen(cage)
-    while (again := _seen(cage)) != before:  # a neighbour's end may just be on its way
-        before = again
+    for _ in range(50):  # a neighbour's end may just be on its way
+        before = _seen(cage)
+        if before == _seen(cage):
+            break
     left = python(cage, LEFT[way])
     assert is_kept(left), left
     after = _seen(cage)

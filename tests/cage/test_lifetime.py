@@ -19,7 +19,7 @@ from cage_making import Hall, alive, tag, until
 from runtime.core.commands import Shell
 from runtime.core.errors import Unavailable
 from runtime.policy.authorised import by_operator
-from runtime.sandbox import Cage, Limits, Result, end_leftovers
+from runtime.sandbox import Cage, Limits, Result, client, end_leftovers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPOSITORY = os.path.dirname(os.path.dirname(HERE))
@@ -113,20 +113,35 @@ def test_a_broker_killed_while_a_cage_is_set_up_lets_nothing_run(hall: Hall) -> 
 
 
 def test_close_ends_what_runs(hall: Hall) -> None:
-    mark = tag()
+    marks = [tag() for _ in range(3)]
     cage = Cage(hall.spec(label="closing"))
     cage.run(by_operator(Shell("true"), "test"))
-    runs = [ended(cage, f"trap '' TERM; sleep {mark}; sleep {mark}") for _ in range(3)]
-    assert until(lambda: len(alive(mark)) >= 3)
+    runs = [ended(cage, f"trap '' TERM; sleep {mark}; sleep {mark}") for mark in marks]
+    assert until(lambda: all(map(alive, marks))), "each of them has begun"
     began = time.monotonic()
     cage.close()
     for thread, results in runs:
         thread.join(5)
         assert results[0].cancelled and results[0].status is None
-    assert alive(mark) == [] and time.monotonic() - began < 2
+    assert not any(map(alive, marks)) and time.monotonic() - began < 2
     assert cage.broker_pid is not None and not os.path.exists(f"/proc/{cage.broker_pid}")
     with pytest.raises(Unavailable, match="closed"):
         cage.run(by_operator(Shell("true"), "test"))
+
+
+def test_a_broker_that_does_not_answer_is_ended_within_one_bound(
+    hall: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "_CLOSE_SECONDS", 0.5)
+    cage = Cage(hall.spec(label="stuck"))
+    cage.run(by_operator(Shell("true"), "test"))
+    broker = cage.broker_pid
+    assert broker is not None
+    os.kill(broker, signal.SIGSTOP)
+    began = time.monotonic()
+    cage.close()
+    assert 0.5 <= time.monotonic() - began < 1.5
+    assert not os.path.exists(f"/proc/{broker}") and not alive("m31a-cage:stuck:")
 
 
 def test_a_failing_observer_of_output_ends_the_command(hall: Hall) -> None:

@@ -151,8 +151,11 @@ def test_sandbox_run_refuses_what_it_cannot_confine(bare: M31A, folder: Path):
 def test_sandbox_run_in_a_workspace_uses_a_throw_away_copy(m31a: M31A):
     (work,) = m31a("workspace", "list", "--json").json
     words = ["sandbox", "run", "--workspace", "work", "--shell"]
-    done = m31a(*words, "pwd; echo x > notes.txt; cat notes.txt")
+    temporary = m31a.place / "temporary"
+    temporary.mkdir(mode=0o755)
+    done = m31a(*words, "pwd; echo x > notes.txt; cat notes.txt", TMPDIR=str(temporary))
     assert done.code == 0, done.err
+    assert list(temporary.iterdir()) == []
     assert done.json["stdout"] == f"{work['root']}\nx\n"
     assert (Path(work["root"]) / "notes.txt").read_text() == "first line\nsecond line\n"
 

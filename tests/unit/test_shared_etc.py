@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from runtime.sandbox import etc
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -47,6 +51,36 @@ def test_many_at_once_get_the_same_whole_one(folder: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = set(pool.map(lambda _: etc.shared_etc(folder), range(24)))
     assert len(found) == 1 and made(folder) == [os.path.basename(found.pop())]
+
+
+def test_many_processes_at_once_get_the_same_whole_one(folder: str) -> None:
+    code = f"from runtime.sandbox.etc import shared_etc; print(shared_etc({folder!r}))"
+    started = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        for _ in range(6)
+    ]
+    found = {one.communicate(timeout=30)[0].strip() for one in started}
+    assert len(found) == 1 and made(folder) == [os.path.basename(path := found.pop())]
+    assert os.path.getsize(f"{path}/passwd") > 0 and all(one.returncode == 0 for one in started)
+
+
+def test_a_stray_file_stops_nobody(folder: str) -> None:
+    os.makedirs(folder)
+    stray = Path(folder, ".DS_Store")
+    stray.write_text("x")
+    os.utime(stray, (0, 0))
+    assert os.path.isdir(etc.shared_etc(folder))
+
+
+def test_rights_that_changed_make_another(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source"
+    source.write_text("x")
+    monkeypatch.setattr(etc, "_sources", lambda: [str(source)])
+    first = etc.shared_etc(folder)
+    source.chmod(0o600)
+    assert etc.shared_etc(folder) != first
 
 
 def test_what_nobody_used_for_two_days_is_removed_when_another_is_made(folder: str) -> None:
