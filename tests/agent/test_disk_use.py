@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from runtime.models import Workspace
 from runtime.runs import replay
+from runtime.sandbox import etc
 from tests.agent.scenes import seen, tool, tree, write
 from tests.kit import FINISH, VERIFY, Told, play, repository, workspace
 
@@ -141,3 +145,21 @@ def test_a_worktree_full_of_traps_holds_up_nothing_and_leads_nowhere(cast, ignor
     else:
         assert "cannot take in the worktree" in texts[4]
         assert told.types.count("finish.refused") == 1, "what git cannot take is named"
+
+
+def test_a_disk_that_is_full_when_a_cages_own_files_are_made_ends_the_run_and_leaves_no_half(
+    cast, monkeypatch
+):
+    workspace(cast.alice)
+    shared = settings.M31A.DATA_DIR / "etc"
+    shutil.rmtree(shared, ignore_errors=True)
+
+    def full(source: str, target: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", target)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(etc.shutil, "copyfile", full)
+        told = play(cast.alice, [tool("true"), FINISH])
+    assert (told.state, told.reason) == ("failed", "disk_full")
+    assert list(shared.iterdir()) == []
+    assert play(cast.alice, [tool("true"), FINISH]).state == "succeeded"
