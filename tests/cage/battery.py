@@ -99,7 +99,7 @@ def attempt(
     if wrong:
         said = (result.text() + result.text("stderr")).strip()[-200:]
         wrong.append(repr((result.status, result.signal, result.limit, result.failure, said)))
-    ground.restore()
+    ground.restore(shaken=bool(wrong))
     return wrong, result.attestation
 
 

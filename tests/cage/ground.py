@@ -195,8 +195,12 @@ class Ground:
             "beside": frozenset(os.listdir(self.base)),
         }
 
-    def restore(self) -> None:
-        """Back to the beginning, whatever a probe did."""
+    def restore(self, *, shaken: bool = False) -> None:
+        """Back to the beginning, whatever a probe did. `shaken`: one got through, and the decoy may
+        be about to end."""
+        if shaken:
+            self.decoy.kill()
+            self.decoy.wait()
         if self.decoy.poll() is not None:
             self.decoy = self._start_decoy()
         for name in os.listdir(os.fsencode(self.ws)):

@@ -28,7 +28,15 @@ def main() -> None:
         while True:
             cage.run(by_operator(Shell(f"sleep {mark} & true"), "test"))
 
-    sessions.stands(cage)  # so that one of them has it, and the others have namespaces of their own
+    def hold() -> None:
+        cage.run(
+            by_operator(Shell(f"echo held; sleep {mark}"), "test"), on_output=lambda *_: held.set()
+        )
+
+    sessions.stands(cage)
+    held = threading.Event()  # the session; whatever else runs has namespaces of its own
+    threading.Thread(target=hold, daemon=True).start()
+    assert held.wait(10)
     threading.Thread(target=busy, daemon=True).start()
     threading.Thread(target=busy, daemon=True).start()
     cage.run(

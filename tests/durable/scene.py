@@ -40,7 +40,7 @@ STEPS = [
     FINISH,
 ]
 """The second command needs an answer, since nobody can say what `eval` evaluates."""
-SLOW = {**write("notes.txt", "changed\n"), "delay_ms": 5000}
+SLOW = {**write("notes.txt", "changed\n"), "delay_ms": 8000}
 """A model that thinks until the lease is renewed."""
 
 
