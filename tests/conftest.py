@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import databases
 from tests.kit import Cast
+
+# A machine that stands still for a moment is no finding; what must be quick has a test that says so.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

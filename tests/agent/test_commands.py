@@ -9,6 +9,7 @@ import pytest
 from runtime import blobs
 from runtime.models import Artifact, Trace
 from tests.agent.scenes import cancel_at, plain, seen, shell, tool, tree
+from tests.clock import best_of_three, under
 from tests.kit import FINISH, play, repository, submit, workspace
 
 SHOW = "import sys, json\nprint(json.dumps(sys.argv[1:]))\n"
@@ -64,14 +65,19 @@ def test_E2_output_over_the_cap_is_flagged_and_the_status_stays(cast):
 
 def test_E3_cancelled_in_under_a_second_and_not_timed_out(cast):
     workspace(cast.alice)
-    told = submit(cast.alice, [tool("sleep", "20"), FINISH])
-    with cancel_at(told, "action.started", cast.alice):
-        told.work()
-    trace = told.last("action.completed")["trace"]
-    assert trace["cancelled"] is True and trace["timed_out"] is False
-    assert trace["duration_ms"] < 3000
-    assert told.state == "cancelled"
-    assert told.types[-2:] == ["task.cancelled", "run.cancelled"]
+
+    @best_of_three
+    def cancelled():
+        told = submit(cast.alice, [tool("sleep", "20"), FINISH])
+        with cancel_at(told, "action.started", cast.alice):
+            told.work()
+        trace = told.last("action.completed")["trace"]
+        assert trace["cancelled"] is True and trace["timed_out"] is False
+        assert told.state == "cancelled"
+        assert told.types[-2:] == ["task.cancelled", "run.cancelled"]
+        under(trace["duration_ms"] / 1000, 1)
+
+    cancelled()
 
 
 def test_E12_standard_input_is_at_its_end_at_once(cast):

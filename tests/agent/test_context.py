@@ -281,7 +281,7 @@ def test_a_reservation_is_written_with_the_step_before(cast, monkeypatch):
 @given(
     st.lists(st.tuples(st.integers(0, 3000), st.sampled_from(["turn", "cut", "old"])), max_size=60)
 )
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=60)
 def test_sizes_that_are_counted_on_are_those_of_the_whole(told):
     maker, state = PromptMaker(20_000), State()
     for number, (size, what) in enumerate(told, 1):

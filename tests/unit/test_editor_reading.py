@@ -144,10 +144,10 @@ def test_grep_says_what_it_left_out(root: Path) -> None:
 def test_no_expression_makes_grep_hang(root: Path) -> None:
     (root / "a").write_text("a" * 200_000 + "!\n" + ("a" * 4000 + "\n") * 50)
     editor = Editor(root, None)
-    began = time.monotonic()
+    began = time.process_time()
     for pattern in (r"(a+)+$b", r"(a|a)*c", "a*a*a*a*a*a*b", "(a?){200}a{200}b"):
         assert editor.grep(pattern).lines == ()
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("pattern", ["(", r"(a)\1", "(?=x)", r"(\w{1000}){1000}", "x" * 2000])
@@ -160,7 +160,7 @@ def test_expressions_that_are_not_accepted_are_refused_with_the_reason(
 
 def test_no_glob_takes_long(root: Path) -> None:
     (root / ("a" * 200)).write_text("")
-    began = time.monotonic()
+    began = time.process_time()
     Editor(root, None).glob("*a*a*a*a*a*a*a*a*a*a*a*b")
     Editor(root, None).glob("/".join(["**"] * 60) + "/x")
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2

@@ -86,13 +86,13 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=5)), max_size=40).map("".join))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_nothing_that_is_put_together_ends_an_envelope(content):
     assert not MARK.search(plain(harmless(content)))
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_other_text_is_as_it_was(content):
     if "<" not in plain(content):
         assert harmless(content) == content
@@ -125,7 +125,7 @@ class Reader(HTMLParser):
 
 
 @given(st.text(max_size=150))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_attribute_leaves_its_quotes(name):
     head = sealed("x", "observation", source=name).split("\n")[0]
     reader = Reader()
@@ -144,8 +144,8 @@ def test_names_of_files_cannot_end_it(name):
 
 
 def test_marks_that_never_end_cost_no_time():
-    began = time.perf_counter()
+    began = time.process_time()
     for text in ("<" * 100_000, "<" + " " * 100_000, "<o" * 50_000, "</" + "/" * 100_000,
                  "< o" * 40_000, "<observatio" * 10_000):  # fmt: skip
         harmless(text)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -62,7 +62,7 @@ def test_F32_any_json_gets_an_answer(raw: object) -> None:
     assert judged(raw) is Decision.DENY
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(sorted(PROGRAMS)), st.lists(WORDS, max_size=6))
 def test_any_command_line_gets_an_answer(program: str, args: list[str]) -> None:
     decision = judged(tool(program, *args), allowed=frozenset(PROGRAMS))
@@ -72,14 +72,14 @@ def test_any_command_line_gets_an_answer(program: str, args: list[str]) -> None:
     assert judged(tool("sudo", program, *args), allowed=frozenset(PROGRAMS)) is Decision.DENY
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(SCRIPTS)
 def test_any_script_gets_an_answer_and_veto_survives_company(script: str) -> None:
     judged(shell(script), allowed=frozenset(PROGRAMS))
     assert judged(shell(f"sudo ls; {script}"), allowed=frozenset(PROGRAMS)) is not Decision.ALLOW
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(SCRIPTS)
 def test_what_the_shell_itself_rejects_or_expands_is_never_allowed(script: str) -> None:
     if "\0" in script or not script.strip():
@@ -120,10 +120,10 @@ def test_settings_of_git_never_fail(text: str) -> None:
     ],
 )
 def test_monsters_are_answered_in_time_and_not_allowed(script: str) -> None:
-    started = perf_counter()
+    started = process_time()
     decision = judged(shell(script))
     assert decision is not Decision.ALLOW
-    assert perf_counter() - started < 6
+    assert process_time() - started < 6
 
 
 @pytest.mark.parametrize("seed", ["1", "2"])
@@ -161,7 +161,7 @@ def test_long_and_plain_is_still_plain() -> None:
 
 
 def test_the_longest_arguments_are_answered_in_time() -> None:
-    started = perf_counter()
+    started = process_time()
     for action in (
         tool("rm", *["x/y"] * 1000),
         tool("sed", "s/a/b/" * 20000, "a.txt"),
@@ -175,7 +175,7 @@ def test_the_longest_arguments_are_answered_in_time() -> None:
         shell("[ " + "x" * 50000 + " ]"),
     ):
         judged(action)
-    assert perf_counter() - started < 8
+    assert process_time() - started < 8
 
 
 def test_a_command_line_needs_no_grammar() -> None:
@@ -207,7 +207,7 @@ def test_decisions_are_quick() -> None:
     for actions, bound in ((lines, 0.010), (scripts, 0.030)):
         times = []
         for action in actions * 20:
-            started = perf_counter()
+            started = process_time()
             WORLD.decide(action)
-            times.append(perf_counter() - started)
+            times.append(process_time() - started)
         assert sorted(times)[len(times) // 2] < bound

@@ -120,7 +120,7 @@ def test_every_fault_is_told_and_one_fault_keeps_all_files_out() -> None:
     assert len(caught.value.faults) == 3 and caught.value.exit_code == 2
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(max_size=80) | st.text(max_size=60).map(lambda text: PUSH + text))
 def test_any_text_is_read_without_an_exception(text: str) -> None:
     found = read("f.toml", text, 1)
@@ -247,7 +247,7 @@ VALUES: dict[str, list[str]] = {
 TABLES = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in VALUES.items()})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TABLES, st.sampled_from(sorted(VALUES)), st.data())
 def test_the_policy_hash_covers_every_field(
     table: dict[str, str], name: str, data: st.DataObject

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -211,11 +211,11 @@ def test_lines_as_git_reads_them(lines: list[str], path: str, fits: bool) -> Non
 
 
 def test_hostile_paths_are_answered_at_once() -> None:
-    began = perf_counter()
+    began = process_time()
     for line in ("*a*a*a*a*a*b", "/a*/**/b*/**/*c*/**/*d"):
         for path in ("a" * 4000, "a/b/" * 1000, "ac/" * 1300):
             gitignore.covers((line, "!x"), path, careful=True, is_directory=False)
-    assert perf_counter() - began < 1
+    assert process_time() - began < 1
 
 
 def test_a_line_for_directories_only() -> None:

@@ -156,7 +156,7 @@ SOME = "branch tag -q --x=1 x add .. /etc .env -D"
 WORDS = st.lists(st.sampled_from(SOME.split()), max_size=5)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(WORDS, WORDS)
 def test_what_a_rule_covers_begins_with_its_words_and_has_no_other_options(first, then):
     for rule in WORLD.decide(tool("git", *first)).offers:

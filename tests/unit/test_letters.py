@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.core import letters
@@ -25,14 +25,12 @@ def test_letters_are_three_to_a_token_and_all_else_is_one_to_a_byte(text: str, t
 
 
 @given(st.text(max_size=300))
-@settings(deadline=None)
 def test_a_text_is_never_less_than_its_characters_or_than_its_bytes_beyond_ascii(text: str) -> None:
     assert letters.weight(text) >= len(text)
     assert letters.tokens(text) >= most_tokens(text)
 
 
 @given(st.text(max_size=300), st.text(max_size=50), st.integers(0, 400))
-@settings(deadline=None)
 def test_ends_fit_and_are_as_long_as_can_be(text: str, more: str, room: int) -> None:
     head, tail = letters.ends(text, room)
     assert text.startswith(head) and text.endswith(tail)
@@ -42,7 +40,7 @@ def test_ends_fit_and_are_as_long_as_can_be(text: str, more: str, room: int) -> 
 
 
 def test_large_texts_are_weighed_at_once() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     letters.ends("漢字 and 123 " * 400_000, 16_000)
     letters.weight("漢字 and 123 " * 400_000)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1

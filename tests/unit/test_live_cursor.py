@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.core.errors import BadInput
@@ -23,7 +23,6 @@ MOVES = st.lists(
 
 
 @given(MOVES)
-@settings(deadline=None)
 def test_what_the_browser_holds_is_always_the_beginning_of_the_journal(
     moves: list[tuple[str, object]],
 ) -> None:

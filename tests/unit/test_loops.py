@@ -76,7 +76,7 @@ STEPS = st.builds(
 
 
 @given(st.lists(STEPS, max_size=120))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_is_remembered_is_bounded_and_counts_right(steps):
     loops = NO_LOOPS
     for number, one in enumerate(steps):
@@ -89,13 +89,13 @@ def test_what_is_remembered_is_bounded_and_counts_right(steps):
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=150, unique=True))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_steps_that_are_all_new_never_go_up_the_ladder(numbers):
     assert set(levels([step(str(number)) for number in numbers])) == {""}
 
 
 @given(st.lists(STEPS, min_size=1, max_size=4), st.integers(20, 30))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_whatever_is_repeated_long_enough_is_stopped(circle, times):
     assert "stop" in levels(circle * times)
 
@@ -148,7 +148,6 @@ def test_F51_actions_that_differ_in_blanks_or_order_alone_are_alike():
 
 
 @given(st.text(max_size=300), st.sampled_from([" ", "\n", "\t  ", "\u2003"]))
-@settings(deadline=None)
 def test_blanks_never_make_a_difference(text, blank):
     spread = blank.join(f" {text} ".split(" "))
     assert likeness.of_text(spread) == likeness.of_text(f" {text} ")

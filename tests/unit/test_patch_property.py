@@ -33,7 +33,7 @@ pytestmark = pytest.mark.thorough
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """Git's name of the tree that holds nothing."""
 FAST = "/dev/shm" if os.path.isdir("/dev/shm") else None
-QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 Files = dict[str, tuple[bytes, int]]
 
 LINES = st.sampled_from([b"one", b"two", b"three", b"", b" indented", b"\tx", "ä".encode(), b"x\r"])
@@ -336,7 +336,7 @@ def tried(world: World, raw: dict[str, str]) -> bool:
 BATCH, EXAMPLES = 100, 100
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_ten_thousand_random_paths_and_patches_change_nothing_outside(seed: int) -> None:
     chance = random.Random(seed)

@@ -161,6 +161,6 @@ def test_patterns_taken_together_say_what_each_says(command: str) -> None:
 
 def test_a_checkpoint_of_many_files_is_looked_through_soon() -> None:
     named = together(verification_inputs([split("python3 -m pytest")]))
-    began = time.perf_counter()
+    began = time.process_time()
     found = [n for n in range(30_000) if named.fullmatch(f"src/part{n % 100}/deep/module_{n}.py")]
-    assert found == [] and time.perf_counter() - began < 1
+    assert found == [] and time.process_time() - began < 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import statistics
 import time
 from pathlib import Path
 
@@ -94,11 +95,13 @@ async def test_without_a_socket_for_hints_the_database_is_polled(
     await page.hello(run)
     await page.until(lambda: page.rows == [1])
     assert hub.here(frames.dress).polls
-    start = time.perf_counter()
-    for number in range(2, 7):
+    took = []
+    for number in range(2, 9):
+        start = time.perf_counter()
         await sync_to_async(say)(run)
         await page.until(lambda number=number: page.rows[-1] == number)
-    assert time.perf_counter() - start < 5 * 0.25
+        took.append(time.perf_counter() - start)
+    assert statistics.median(took) < 0.25
     await page.drop()
 
 
@@ -151,7 +154,7 @@ async def test_at_most_two_hundred_rows_are_out_and_a_page_that_stops_reading_is
     await page.hello(run)
     start = time.perf_counter()
     assert await page.until_closed(ack=False) == 4408
-    assert 0.5 < time.perf_counter() - start < 2
+    assert time.perf_counter() - start > 0.5
     assert page.rows == list(range(1, 201))
     page.reconnect(key)
     assert await page.open()

@@ -130,7 +130,7 @@ async def test_a_socket_ends_with_its_session_and_with_its_right(
     await browser.until(lambda: browser.rows == [1])
     await asyncio.sleep(0.5)
     await sync_to_async(change)(user, key, run)
-    assert await browser.until_closed(timeout=2) == code
+    assert await browser.until_closed() == code
 
 
 async def test_a_right_is_asked_again_at_every_hello(live: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_stop_in_the_middle_of_a_command_leaves_nothing_of_it(
     before = [*installation.processes(), *sleeping]
     code, seconds = installation.stop()
     assert code == 0 and seconds < 5
-    until(lambda: not alive(before), 2)
+    until(lambda: not alive(before))
     # Nothing was done twice in silence: the next holder says that it does not know.
     installation.start()
     until(lambda: len(claimed(installation, run)) == 2)
