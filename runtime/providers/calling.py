@@ -123,7 +123,12 @@ async def _watched(
         if left <= 0:
             raise too_slow(call.timeout, call.text)
         await asyncio.wait({task}, timeout=min(WATCH_SECONDS, left))
-    return task.result()
+    try:
+        return task.result()
+    except ProviderError as error:
+        if error.kind == "timeout" and loop.time() >= deadline:  # the client noticed it first
+            raise too_slow(call.timeout, call.text) from error
+        raise
 
 
 async def _end_tasks() -> None:

@@ -147,7 +147,7 @@ def test_B12_a_step_longer_than_five_leases_is_never_taken_back(hall: Cast, shor
     assert scene.told.state == "succeeded"
     assert scene.told.types.count("task.claimed") == 1
     assert "task.lease_expired" not in scene.told.types
-    assert scene.task.lease_seq >= 15, "it was renewed all the time"
+    assert scene.task.lease_seq >= passes / 4, "it was renewed all the time"
 
 
 def test_B14_a_renewal_may_be_late_and_one_that_is_too_late_is_fenced_off(hall: Cast, short: float):

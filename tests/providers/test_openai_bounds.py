@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.providers import ProviderError
+from runtime.providers import Prompt, ProviderError, calling
 from runtime.providers.scripted_server import ScriptedServer
 from tests.clock import begun, best_of_three, in_time
 from tests.providers.contract import soon
@@ -69,6 +69,16 @@ def test_P3_slow_server_is_a_timeout_and_is_hung_up_on(
     in_time(started, 0.8)
     assert server.hung_up.wait(5)
     in_time(started, 1.3)
+
+
+def test_P3_a_timeout_that_the_client_noticed_first_says_the_same() -> None:
+    async def late(call: calling.Call) -> None:
+        time.sleep(call.timeout + 0.05)  # noqa: ASYNC251 - nothing else gets its turn
+        raise ProviderError("timeout", "The model server did not answer in time.")
+
+    call = calling.Call(Prompt("", ()), lambda text: None, timeout=0.05, max_bytes=10)
+    with pytest.raises(ProviderError, match=r"within 0\.05 s"):
+        calling.run(call, late, threading.Event())
 
 
 @pytest.mark.parametrize("reply", [drip, silent, silent_after_a_word])
