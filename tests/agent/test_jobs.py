@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
+from runtime.agent import background
 from runtime.agent import jobs as job_room
 from runtime.agent.jobs import MAX_LIVE
 from runtime.models import Delta, Trace
@@ -70,7 +71,8 @@ def test_a_job_that_ends_by_itself_is_told_with_its_status_and_kept(cast):
     settled(told)
 
 
-def test_E13_a_job_that_cannot_be_executed_says_so_at_once(cast):
+def test_E13_a_job_that_cannot_be_executed_says_so_at_once(cast, monkeypatch):
+    monkeypatch.setattr(background, "SOON", 5.0)  # it is over as soon as the job is
     workspace(cast.alice, repository(FILES), allow=["nonesuch-program"])
     told = play(cast.alice, [job("nonesuch-program"), FINISH])
     assert told.state in ("succeeded", "waiting")

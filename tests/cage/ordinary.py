@@ -61,6 +61,7 @@ def copy_parts(target: str) -> None:
     os.mkdir(f"{target}/runtime/policy")
     for name in ("authorised", "reach", "hosts", "reading", "decision", "facts"):
         shutil.copy(f"{REPOSITORY}/runtime/policy/{name}.py", f"{target}/runtime/policy")
+    shutil.copy(f"{REPOSITORY}/tests/clock.py", f"{target}/tests")
     for package in ("runtime", "runtime/policy"):
         with open(f"{target}/{package}/__init__.py", "w", encoding="ascii"):
             pass
