@@ -118,7 +118,8 @@ def enter(lock: str, argv: list[str]) -> None:
         raise Failure(f"{PYTHON} does not run in {VENV}. Remove {VENV} and try again.")
     else:
         os.environ[AGAIN] = str(os.getpid())
-    sys.stdout.flush()
+    if sys.stdout is not None:  # closed by the caller
+        sys.stdout.flush()
     os.execv(PYTHON, [PYTHON, os.path.join(ROOT, "manage.py"), *argv])
 
 

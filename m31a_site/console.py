@@ -16,6 +16,8 @@ MAKES = frozenset({"up", "demo", "user add", "workspace add"})
 WITHOUT = frozenset({"doctor", "sandbox run"})
 """Commands that work without a data folder."""
 PROCESSES = frozenset({"up", "web", "cluster", "reconcile"})
+STARTS = frozenset({"work", "submit", "demo", "retry"})
+"""Commands that begin work: refused where the journal is not protected, as `up` is."""
 HELP = frozenset({"-h", "--help"})
 
 
@@ -106,6 +108,10 @@ def run(call: Call) -> int:
         from m31a_site import database
 
         database.prepare(environment.DATA_DIR)
+    if name in STARTS and not call.has_help():
+        from m31a_site import database
+
+        database.refuse_unfit()
     from runtime.cli import main as commands
 
     return commands.run(call.argv, call.as_user, call.json)

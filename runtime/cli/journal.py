@@ -9,6 +9,7 @@ from typing import Any
 from runtime import artifacts, runs
 from runtime.core import canonical, hints
 from runtime.core.errors import BadInput
+from runtime.core.ids import SYSTEM_RUN
 from runtime.journal import read, verify
 from runtime.models import Trace
 from runtime.runs import replay
@@ -114,7 +115,7 @@ def _replay(call: Any) -> int:
     options = call.options
     if bool(options.run) == options.all:
         raise BadInput("replay: name one run, or give --all.")
-    names = replay.runs() if options.all else [options.run]
+    names = replay.chains() if options.all else [options.run]
     if options.rebuild:
         for name in names:
             replay.rebuild(name)
@@ -127,18 +128,19 @@ def _replay(call: Any) -> int:
 
 
 def _say_replay(call: Any, names: list[str], difference: str, run: str | None) -> None:
+    count = len([name for name in names if name != SYSTEM_RUN])
     if call.json:
-        answer = {"ok": not difference, "runs": len(names), "run": run, "difference": difference}
+        answer = {"ok": not difference, "runs": count, "run": run, "difference": difference}
         output.document(answer)
     else:
-        output.text(difference or f"{len(names)} runs: the tables agree with the journal.")
+        output.text(difference or f"{count} runs: the tables agree with the journal.")
 
 
 def _verify(call: Any) -> int:
     options = call.options
     if options.file is not None:
         return _say_verified(call, [_verify_file(options.file)])
-    names = [options.run] if options.run else ["system", *replay.runs()]
+    names = [options.run] if options.run else [SYSTEM_RUN, *replay.runs()]
     return _say_verified(call, [verify.verify(name) for name in names], single=bool(options.run))
 
 

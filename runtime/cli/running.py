@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 from runtime import budgets, runs
 from runtime.core import hints
 from runtime.core.errors import BadInput
@@ -72,7 +74,7 @@ def _add_submit(commands: Any) -> None:
 
 def _submit(call: Any) -> int:
     options = call.options
-    provider, script = _read_script(options.provider)
+    provider, script = _read_script(options.provider or _script_of_settings())
     submitted = runs.submit(
         runs.Submission(
             workspace=options.workspace,
@@ -106,6 +108,12 @@ def _answer(call: Any, submitted: runs.Submitted) -> int:
         return CODES.get(state, 1)
     _say_run(call, run.pk)
     return 0
+
+
+def _script_of_settings() -> str:
+    """A `scripted:` provider that the settings name: its file is read here, as one that is given."""
+    spec: str = settings.M31A.PROVIDER
+    return spec if spec.startswith("scripted:") else ""
 
 
 def _read_script(spec: str) -> tuple[str, bytes | None]:

@@ -16,7 +16,7 @@ from django.db.transaction import atomic, on_commit
 from runtime import faults
 from runtime.core import clock, ids
 from runtime.core.digests import first_head
-from runtime.core.errors import NotFound
+from runtime.core.errors import NotFound, Unavailable
 from runtime.models import Artifact, Event, Run
 
 from . import chain, hint
@@ -152,7 +152,15 @@ def open_system() -> AbstractContextManager[Book]:
 
 
 def ensure_system() -> None:
-    """Create the row of the reserved run, once."""
+    """Create the row of the reserved run, once. Raises `Unavailable` where its chain has lost it:
+    a new one would begin before the chain's end."""
+    if Run.objects.filter(pk=ids.SYSTEM_RUN).exists():
+        return
+    if Event.objects.filter(run=ids.SYSTEM_RUN).exists():
+        raise Unavailable(
+            f"The row of the run {ids.SYSTEM_RUN} is missing, and its events are there.",
+            remedy=f"`m31a replay {ids.SYSTEM_RUN} --rebuild` makes it anew.",
+        )
     Run.objects.get_or_create(
         pk=ids.SYSTEM_RUN,
         defaults={

@@ -11,6 +11,7 @@ from django.db.transaction import atomic
 
 from runtime.core import canonical, clock
 from runtime.core.errors import M31AError, NotFound, Refused
+from runtime.core.ids import SYSTEM_RUN
 from runtime.journal import verify
 from runtime.journal.book import open_run
 from runtime.journal.draft import whole
@@ -49,7 +50,13 @@ def runs() -> list[str]:
     """Every run that has a row or an event, oldest first; the system's chain left out."""
     found = {*Run.objects.values_list("pk", flat=True)}
     found.update(Event.objects.values_list("run", flat=True).distinct().order_by())
-    return sorted(found - {"system"})
+    return sorted(found - {SYSTEM_RUN})
+
+
+def chains() -> list[str]:
+    """Every run, and before them the system's chain where it has begun."""
+    begun = Event.objects.filter(run=SYSTEM_RUN).exists()
+    return [*([SYSTEM_RUN] if begun else []), *runs()]
 
 
 def expected(run: str) -> Projections:
@@ -76,7 +83,7 @@ def check(run: str) -> str:
     try:
         want = expected(run)
     except NotFound:
-        if run == "system" or not Run.objects.filter(pk=run).exists():
+        if run == SYSTEM_RUN or not Run.objects.filter(pk=run).exists():
             raise
         return f"run {run}: no event made this row"
     except (Unfoldable, M31AError) as error:
@@ -166,6 +173,10 @@ def rebuild(run: str) -> None:
             f"The chain of run {run} is broken: {found['reason']}.",
             remedy="Restore the journal from a backup; a broken one is not built upon.",
         )
+    if run == SYSTEM_RUN:
+        if not known:
+            _create_system()
+        return  # no projection is made from it but its own row
     if not known:
         _create_run(run)
     with open_run(run) as book:
@@ -210,6 +221,20 @@ def _create_run(run: str) -> None:
     """The row of a run of which only the events are left. Nobody can write to it until then."""
     with atomic(durable=True):
         Run.objects.create(pk=run, **_run_fields(_expected_or_refused(run)))
+
+
+def _create_system() -> None:
+    """The row of the reserved run, at the end of its chain."""
+    want = expected(SYSTEM_RUN).run
+    first = next(iter(every(SYSTEM_RUN)))
+    with atomic(durable=True):
+        Run.objects.create(
+            pk=SYSTEM_RUN,
+            event_seq=want["event_seq"],
+            head_hash=want["head_hash"],
+            created_at=datetime.fromisoformat(first.at.replace("Z", "+00:00")),
+            state="planning",
+        )
 
 
 def _restore_task(run: str, ident: str, fields: Fields, now: datetime) -> None:

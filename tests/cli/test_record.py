@@ -130,6 +130,9 @@ def test_X4_X23_changes_behind_the_back_of_the_application(m31a: M31A):
     assert bad.code == 1
     assert (bad.json["ok"], bad.json["run"], bad.json["first_bad"]) == (False, run, last)
     assert "m31a_event_delete" in bad.json["reason"]
+    for words in (("work", "--once"), ("retry", run)):
+        unfit = m31a(*words)
+        assert unfit.code == 2 and "m31a.E005" in unfit.err and "migrate" in unfit.err
     every = m31a("audit", "verify", "--json")
     assert (every.code, every.json["run"], every.json["first_bad"]) == (1, run, last)
     assert len(m31a("events", run).lines) == last - 1

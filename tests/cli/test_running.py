@@ -49,6 +49,17 @@ def test_a_run_that_succeeds_is_worked_on_here_and_exits_0(m31a: M31A):
     assert again.lines == watched.lines
 
 
+def test_a_script_that_the_settings_name_is_copied_as_one_that_is_given(m31a: M31A):
+    spec = m31a.script(FINISH)
+    words = ("submit", "--workspace", "work", "--objective", "x", "--json")
+    submitted = m31a(*words, M31A_PROVIDER=spec)
+    assert submitted.code == 0, submitted.err
+    (first,) = m31a("events", submitted.json["run"]).lines[:1]
+    assert first["payload"]["provider"] == f"scripted:{spec.rpartition('/')[2]}"
+    missing = m31a(*words, M31A_PROVIDER="scripted:/nonesuch.jsonl")
+    assert missing.code == 2 and "cannot be read" in missing.err
+
+
 @pytest.mark.thorough
 def test_A10_R10_a_run_that_fails_exits_1_and_is_retried_within_the_bound(m31a: M31A):
     read = {"kind": "read_file", "path": "notes.txt"}

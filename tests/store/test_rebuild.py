@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from runtime import approvals, tasks
-from runtime.core.errors import NotFound, Refused
+from runtime.core.errors import NotFound, Refused, Unavailable
+from runtime.core.ids import SYSTEM_RUN
 from runtime.journal import verify
 from runtime.journal.append import now
-from runtime.journal.kinds import (
-    TaskSucceeded,
-)
+from runtime.journal.book import ensure_system, open_system
+from runtime.journal.kinds import PersonSignedOut, TaskSucceeded
 from runtime.models import (
     Approval,
     Artifact,
@@ -88,6 +88,26 @@ def test_X23_every_run_is_found_by_its_events_alone(people):
     for run in replay.runs():
         replay.rebuild(run)
     assert [replay.check(run) for run in replay.runs()] == ["", ""]
+
+
+def test_X23_the_systems_chain_has_its_row_again_and_goes_on(people):
+    ensure_system()
+    with open_system() as chain:
+        chain.append(PersonSignedOut(name="zoe"), actor="operator")
+    ends = Run.objects.filter(pk=SYSTEM_RUN).values_list("event_seq", "head_hash")
+    before = ends.get()
+    replay.rebuild(SYSTEM_RUN)
+    assert ends.get() == before
+    Run.objects.filter(pk=SYSTEM_RUN).delete()
+    assert "its row is missing" in replay.check(SYSTEM_RUN)
+    with pytest.raises(Unavailable, match="replay system --rebuild"):
+        ensure_system()
+    replay.rebuild(SYSTEM_RUN)
+    assert ends.get() == before and replay.check(SYSTEM_RUN) == ""
+    ensure_system()
+    with open_system() as chain:
+        chain.append(PersonSignedOut(name="yan"), actor="operator")
+    assert verify.verify(SYSTEM_RUN)["ok"]
 
 
 def test_a_rebuilt_run_goes_on(people):

@@ -108,8 +108,12 @@ def test_F4_a_settled_card_shows_who_and_when_and_has_no_buttons(
     late = answer(signed_in(sol), approval)
     assert late.status_code == 409  # type: ignore[attr-defined]
     assert "already denied by alice" in late.text  # type: ignore[attr-defined]
+    again = answer(signed_in(alice), approval, "deny", comment="not on a Friday")
+    assert again.status_code == 409  # type: ignore[attr-defined]
+    assert "You have given this answer before" in again.text  # type: ignore[attr-defined]
     approval.refresh_from_db()
     assert approval.state == "denied"
+    assert Event.objects.filter(run=approval.run_id, type="approval.denied").count() == 1
 
 
 def test_F5_an_expired_question_answers_with_its_end_and_a_next_step(
@@ -150,7 +154,7 @@ def test_a_doubled_click_is_one_decision(alice: User, place: Workspace) -> None:
     approval = factories.Story(alice, place).ask()
     client = signed_in(alice)
     answer(client, approval)
-    assert answer(client, approval).status_code == 302  # type: ignore[attr-defined]
+    assert answer(client, approval).status_code == 409  # type: ignore[attr-defined]
     assert Event.objects.filter(run=approval.run_id, type="approval.approved").count() == 1
 
 

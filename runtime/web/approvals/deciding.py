@@ -27,6 +27,7 @@ def one(request: HttpRequest, approval_id: str) -> HttpResponse:
     approval = visible(request, approval_id)
     if request.method != "POST":
         return page(request, approval)
+    settled = approval.state != Approval.State.PENDING
     form = Decision(request.POST)
     if not form.is_valid():
         return page(request, approval, form, status=400)
@@ -47,6 +48,9 @@ def one(request: HttpRequest, approval_id: str) -> HttpResponse:
     except BadInput as error:
         form.add_error(error.field if error.field in form.fields else None, str(error))
         return page(request, approval, form, status=400)
+    if settled:
+        again = "You have given this answer before. Nothing was changed."
+        return page(request, visible(request, approval.pk), late=again, status=409)
     if is_fragment(request):
         return page(request, visible(request, approval.pk))
     return redirect("approval", approval.pk)
