@@ -12,7 +12,8 @@ from runtime.core.commands import Command, Exec, Shell
 from runtime.core.errors import BadInput, Refused
 from runtime.journal.kinds import ActionOutcomeUnknown
 from runtime.policy.authorised import Authorised
-from runtime.sandbox import Cage, Result
+from runtime.runs import confining
+from runtime.sandbox import Cage, Result, diagnosis
 from runtime.secrets import redactor
 from runtime.workspaces import verbs
 
@@ -108,6 +109,8 @@ def run_seen(
         hosts=hosts,
     )
     session.purse.took(result.duration_ms / 1000)
+    if result.failure and result.failure.startswith(diagnosis.ITSELF):
+        confining.look("worker", fresh=True)
     return result
 
 

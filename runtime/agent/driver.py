@@ -21,6 +21,7 @@ from runtime.core.errors import BadInput, M31AError, Refused, StaleFence, Unavai
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import ActionCompleted
 from runtime.providers import ProviderError
+from runtime.runs import confining
 from runtime.secrets import redactor
 from runtime.tasks import Claim
 
@@ -72,6 +73,8 @@ def drive(
     except (OperationalError, InterfaceError, InternalError):
         raise
     except (Unavailable, Refused, ProviderError, BadInput) as error:
+        if isinstance(error, Unavailable):
+            confining.look("worker", fresh=True)
         _end(claim, session, _reason(error), str(error))
     except Exception as error:
         log.exception("task %s failed inside the runtime", claim.task)

@@ -2,7 +2,16 @@
 
 from runtime.sandbox.accounts import pick_uid, uid_range
 from runtime.sandbox.cage import Cage
-from runtime.sandbox.choice import ACCEPTABLE, check, findings, is_open, pinned, places
+from runtime.sandbox.choice import (
+    ACCEPTABLE,
+    check,
+    check_for_runs,
+    findings,
+    is_open,
+    pinned,
+    places,
+    tried,
+)  # fmt: skip
 from runtime.sandbox.client import end_leftovers
 from runtime.sandbox.etc import base_etc, shared_etc
 from runtime.sandbox.host import run_host
@@ -13,7 +22,7 @@ from runtime.sandbox.toolchains import Toolchain, find_toolchains
 
 __all__ = [
     "ACCEPTABLE", "Cage", "CageSpec", "Finding", "HostResult", "Limits", "Mount", "OneShot",
-    "Result", "Toolchain", "base_etc", "check", "end_leftovers", "find_toolchains", "findings",
-    "is_open", "pick_uid", "pinned", "placed", "places", "run_host", "run_one", "shared_etc",
-    "uid_range",
+    "Result", "Toolchain", "base_etc", "check", "check_for_runs", "end_leftovers",
+    "find_toolchains", "findings", "is_open", "pick_uid", "pinned", "placed", "places", "run_host",
+    "run_one", "shared_etc", "tried", "uid_range",
 ]  # fmt: skip

@@ -44,7 +44,7 @@ def check(*, fresh: bool = False) -> Finding:
     except BadInput as error:
         return Finding(False, backends.NONE, error.message, error.remedy, {})
     found = []
-    for name in (pin,) if pin else backends.ORDER:
+    for name in _candidates(pin):
         finding = selftest.check(name, fresh=fresh)
         if finding.ok:
             return finding
@@ -52,6 +52,34 @@ def check(*, fresh: bool = False) -> Finding:
     first, *others = found
     said = "".join(f" Nor is there another way: {other.detail}" for other in others)
     return replace(first, detail=first.detail + said)
+
+
+def check_for_runs(*, fresh: bool = False) -> Finding:
+    """As `check`, for what runs need: a weaker backend that nobody has accepted for all of them
+    does not count."""
+    found = check(fresh=fresh)
+    if not found.ok or found.backend != backends.LANDLOCK or pinned() is not None:
+        return found
+    stronger = selftest.check(backends.BUBBLEWRAP)
+    return replace(
+        found,
+        ok=False,
+        detail=f"{stronger.detail} Only {found.backend} works here; runs need what it cannot give.",
+        remedy=f"{stronger.remedy} Or accept it: M31A_SANDBOX={found.backend}, or for one workspace"
+        f" `m31a workspace add NAME PATH --sandbox {found.backend}`.",
+    )
+
+
+def tried() -> tuple[str, ...]:
+    """The backends that `check` tries, the strongest first; none where the settings name no such."""
+    try:
+        return _candidates(pinned())
+    except BadInput:
+        return ()
+
+
+def _candidates(pin: str | None) -> tuple[str, ...]:
+    return (pin,) if pin else backends.ORDER
 
 
 def findings() -> dict[str, Finding]:

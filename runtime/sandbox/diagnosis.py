@@ -57,6 +57,8 @@ _RULES: tuple[tuple[tuple[str, ...], str], ...] = (
         ),
     ),
 )  # fmt: skip
+ITSELF = "The sandbox itself failed: "
+"""How a failure begins that is none of the command's."""
 _UNKNOWN = "Run the diagnosis (doctor) on this machine for more."
 
 
@@ -88,4 +90,4 @@ def failure(complaint: bytes, subject: Command) -> str:
             f"The working directory {subject.cwd!r} cannot be entered in the sandbox:"
             f" {said.rpartition(': ')[2]}."
         )
-    return f"The sandbox itself failed: {said or 'it ended without a word'}. {remedy(said)}"
+    return f"{ITSELF}{said or 'it ended without a word'}. {remedy(said)}"

@@ -132,17 +132,7 @@ def _read(path: str) -> str:
 
 def _sandbox() -> Row:
     """What confines commands here. A weaker backend that nobody has accepted confines no run."""
-    found = sandbox.check()
-    if found.ok and found.backend != "bubblewrap" and sandbox.pinned() is None:
-        stronger = sandbox.findings()["bubblewrap"]
-        return Row(
-            "sandbox",
-            False,
-            f"{stronger.detail} Only {found.backend} works here; runs need what it cannot give.",
-            f"{stronger.remedy} Or accept it: M31A_SANDBOX={found.backend}, or for one workspace"
-            f" `m31a workspace add NAME PATH --sandbox {found.backend}`.",
-            True,
-        )
+    found = sandbox.check_for_runs()
     layers = str(found.facts.get("layers", ""))
     detail = f"{found.detail} Layers: {layers}." if found.ok else found.detail
     return Row("sandbox", found.ok, detail, found.remedy, True)

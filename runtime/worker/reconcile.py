@@ -1,8 +1,9 @@
 """Puts right what nobody was there to put right. Safe to run twice, anywhere, at any time.
 
 One pass: take back what dead or silent workers held, expire old questions, add wake-ups where
-they are too few. The process does a pass every five seconds, and at once when one of this
-host's workers dies or the supervisor says that one did.
+they are too few, see whether a machine that could not confine can do it again. The process does
+a pass every five seconds, and at once when one of this host's workers dies or the supervisor
+says that one did.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from django.db import close_old_connections, connection
 from runtime import approvals, tasks
 from runtime.journal import anchors
 from runtime.models import Worker
+from runtime.runs import confining
 from runtime.tasks import incarnation
 from runtime.worker import presence, queue
 from runtime.worker.collector import Collector
@@ -57,6 +59,7 @@ def once() -> Pass:
     expired = approvals.expire_due()
     regated = _regate.run("reconciler")
     anchors.make()
+    confining.review("reconciler")
     return Pass(reaped, expired, regated, queue.top_up())
 
 
@@ -84,6 +87,7 @@ def _pass(collector: Collector) -> None:
     that cannot be read: the next one tries again, and the site stays up."""
     try:
         close_old_connections()
+        confining.look("reconciler")
         done = once()
         presence.prune()
         _shorten_wal()

@@ -49,6 +49,8 @@ from .run_failed import RunFailed
 from .run_retried import RunRetried
 from .run_submitted import RunSubmitted
 from .run_succeeded import RunSucceeded
+from .sandbox_available import SandboxAvailable
+from .sandbox_unavailable import SandboxUnavailable
 from .sign_in_refused import SignInRefused
 from .task_cancelled import TaskCancelled
 from .task_cancelling import TaskCancelling
@@ -112,6 +114,8 @@ __all__ = [
     "RunRetried",
     "RunSubmitted",
     "RunSucceeded",
+    "SandboxAvailable",
+    "SandboxUnavailable",
     "SignInRefused",
     "TaskCancelled",
     "TaskCancelling",

@@ -1,4 +1,4 @@
-"""What belongs to no run: people, workspaces, rules."""
+"""What belongs to no run: people, workspaces, rules, machines."""
 
 from __future__ import annotations
 
@@ -83,6 +83,24 @@ def _anchor(facts: Facts) -> View:
     return View(title, "seal", "idle", "quiet")
 
 
+def _unconfined(facts: Facts) -> View:
+    title = format_html(
+        "no command can be confined on <strong>{}</strong>, so none is run there: {}",
+        text.visible(facts.text("host")),
+        text.visible(facts.text("detail")),
+    )
+    return View(title, "warn", "deny", body=html.prose(facts.text("remedy")))
+
+
+def _confined(facts: Facts) -> View:
+    title = format_html(
+        "commands can be confined again on <strong>{}</strong>: {}",
+        text.visible(facts.text("host")),
+        text.visible(facts.text("detail")),
+    )
+    return View(title, "shield", "allow")
+
+
 RENDERERS: dict[str, Renderer] = {
     "anchor.made": _anchor,
     "policy.loaded": _policy,
@@ -90,6 +108,8 @@ RENDERERS: dict[str, Renderer] = {
     "person.signed_in": _signed_in,
     "person.signed_out": _signed_out,
     "person.password_set": _password_set,
+    "sandbox.available": _confined,
+    "sandbox.unavailable": _unconfined,
     "sign_in.refused": _refused,
     "link.made": _link,
     "workspace.registered": _workspace,

@@ -1,15 +1,18 @@
-"""The machine in figures: processor, memory, disk. Figures are bytes and percent."""
+"""The machine in figures: processor, memory, disk (bytes and percent); and what it cannot do."""
 
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import psutil
 from django.conf import settings
+from django.utils import timezone
 
-from runtime.present import units
+from runtime.present import text, units
+from runtime.runs import confining
 
 
 def meters() -> list[dict[str, Any]]:
@@ -36,3 +39,17 @@ def meters() -> list[dict[str, Any]]:
 
 def _meter(name: str, value: int, most: int, words: str) -> dict[str, Any]:
     return {"name": name, "value": min(value, most), "max": most, "words": words}
+
+
+def troubles() -> list[dict[str, Any]]:
+    """The machines that can confine no command, as the journal has it."""
+    now = timezone.now()
+    return [
+        {
+            "host": text.visible(one.host),
+            "since": units.ago(datetime.fromisoformat(one.since), now),
+            "detail": text.marked(one.detail),
+            "remedy": text.marked(one.remedy),
+        }
+        for one in confining.troubles()
+    ]

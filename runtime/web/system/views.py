@@ -25,15 +25,18 @@ SILENT = timedelta(seconds=60)
 @require_safe
 @answers
 def index(request: HttpRequest) -> HttpResponse:
-    """Doctor's table, workers, leases, queue and meters. The fragment is what changes by itself."""
+    """Doctor's table, machines that confine nothing, workers, leases, queue and meters. The fragment
+    is what changes by itself."""
     user = person(request)
     context = {
+        "troubles": reading.troubles(),
         "meters": reading.meters(),
         "queue": queue.waiting(),
         "workers": _workers(),
         "leases": _leases(user),
     }
     if not is_fragment(request):
+        context["first"] = True
         rows = doctor.table()
         context["checks"] = _checks(rows)
         context["faults"] = sum(row.level == "FAULT" for row in rows)
