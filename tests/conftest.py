@@ -1,13 +1,15 @@
-"""Fixtures for every test: a database by template, and the cast of people."""
+"""Fixtures for every test: a database by template, the cast of people, policy files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from runtime.gating import policies
 from tests import databases
 from tests.kit import Cast
 
@@ -89,3 +91,23 @@ def both(request, django_db_blocker) -> Iterator[str]:  # type: ignore[no-untype
 def cast(site) -> Cast:  # type: ignore[no-untyped-def]
     """alice submits, bob reviews, sol is the security officer, mallory has nothing."""
     return Cast()
+
+
+@pytest.fixture
+def policy(site) -> Iterator[Callable[[str, str], Path]]:  # type: ignore[no-untyped-def]
+    """Write a policy file, as people should: beside the old one, then renamed."""
+    folder = policies.folder()
+    shutil.rmtree(folder, ignore_errors=True)
+    policies.forget()
+
+    def put(name: str, text: str) -> Path:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}.new")
+        fresh.write_text(text)
+        fresh.rename(path)
+        return path
+
+    yield put
+    shutil.rmtree(folder, ignore_errors=True)
+    policies.forget()

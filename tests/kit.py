@@ -182,6 +182,11 @@ def play(by: User, steps: list[dict[str, Any]], workspace: str = "work", **more:
     return submit(by, steps, workspace, **more).work()
 
 
+def rule(decision: str, text: str, name: str = "r") -> str:
+    """A rule of a policy file."""
+    return f'[[rule]]\nid = "{name}"\ndecision = "{decision}"\n{text}\n'
+
+
 FINISH = {"kind": "finish", "summary": "done"}
 VERIFY = {"kind": "verify"}
 EDIT = {"kind": "write_file", "path": "notes.txt", "content": "changed\n"}

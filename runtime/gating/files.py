@@ -6,6 +6,7 @@ Hidden files and files without `.toml` are nobody's.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -17,6 +18,8 @@ from runtime.policy.rules import RuleLayer
 
 MAX_FILES = 1000
 MAX_DEPTH = 3
+TRIES = 5
+"""How often files are read that change meanwhile."""
 
 Signature = tuple[tuple[str, int, int, int], ...]
 """Of every file: name, size, time of change, inode. Equal signatures: nothing changed."""
@@ -52,6 +55,17 @@ def _scan(root: Path, below: str, depth: int, found: list[tuple[str, int, int, i
             elif entry.name.endswith(".toml") and len(found) <= MAX_FILES:
                 about = entry.stat()
                 found.append((name, about.st_size, about.st_mtime_ns, about.st_ino))
+
+
+def together(root: Path) -> tuple[Signature, list[Document]]:
+    """The files as they are at one moment, each with its faults. Raises `OSError`, also where they
+    change all the time."""
+    for _ in range(TRIES):
+        seen = signature(root)
+        found = documents(root, [name for name, *_ in seen])
+        if signature(root) == seen:
+            return seen, found
+    raise OSError(errno.EAGAIN, "the files change while they are read")
 
 
 def documents(root: Path, names: list[str]) -> list[Document]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+
+from django.db import connection
 
 from runtime.core.errors import NotFound
 from runtime.models import Event, Run
@@ -28,6 +31,23 @@ def last(run: str, limit: int = PAGE) -> list[EventRow]:
     """The last `limit` events, in order."""
     rows = Event.objects.filter(run=run).order_by("-seq")
     return [from_columns(row) for row in rows.values_list(*COLUMNS)[:limit]][::-1]
+
+
+def newest(run: str, type_: str) -> int:
+    """The number of a run's last event of a type, 0 where there is none.
+
+    Asked before every decision: the text is compiled once, else that would take ten times as long
+    as the answer."""
+    with connection.cursor() as cursor:
+        cursor.execute(_newest(connection.vendor), (run, type_))
+        row = cursor.fetchone()
+    return 0 if row is None else int(row[0])
+
+
+@cache
+def _newest(vendor: str) -> str:
+    rows = Event.objects.filter(run="", type="").order_by("-id").values_list("seq", flat=True)
+    return rows[:1].query.sql_with_params()[0]
 
 
 def every(run: str, after: int = 0) -> Iterator[EventRow]:

@@ -54,7 +54,7 @@ _regate = approvals.Regate()
 
 
 def once() -> Pass:
-    """One pass. Raises `PolicyFault` where this process never had rules that can be used."""
+    """One pass. Raises `PolicyFault` where there are no rules that can be used."""
     reaped = tasks.reap()
     expired = approvals.expire_due()
     regated = _regate.run("reconciler")

@@ -9,14 +9,16 @@ import pytest
 from runtime import approvals, runs
 from runtime.agent import state
 from runtime.core.errors import BadInput, Conflict, Refused
-from runtime.gating import recorded
+from runtime.gating import policies, recorded
 from runtime.journal.append import now
 from runtime.journal.read import every
 from runtime.models import Approval, Grant
 from runtime.people import service
 from runtime.runs import replay
+from runtime.worker import inline
 from tests.agent.scenes import answer, shell, tool, tree
-from tests.kit import FINISH, VERIFY, play, workspace
+from tests.durable import faulty
+from tests.kit import FINISH, VERIFY, play, submit, workspace
 
 APPEND = shell("echo line >> log.txt")
 OTHER = shell("echo other >> log.txt")
@@ -139,16 +141,36 @@ def test_a_wider_answer_gives_nobody_a_right_that_they_lack(cast):
     assert again.pending.decision == "ESCALATE", "and for what is granted"
 
 
-def test_F10_a_remembered_answer_counts_in_a_new_run_and_the_event_names_it(cast):
-    workspace(cast.alice)
-    first = waiting(cast)
-    day = (datetime.now(UTC) + timedelta(days=2)).date().isoformat()
-    answer(first, cast.bob, scope=f"workspace:{day}")
-    second = waiting(cast)
-    assert "approval.requested" not in second.types
+TAGS = [tool("git", "tag", name) for name in ("one", "two", "three", "four")]
+QUERY = [tool("psql", "-c", "select 1")] * 4
+
+
+@pytest.mark.parametrize(("steps", "words"), [(TAGS, ("tag",)), (QUERY, None)])
+def test_F10_a_remembered_rule_or_answer_counts_on_in_new_runs_and_after_a_restart(
+    cast, steps, words
+):
+    workspace(cast.alice, allow=["psql"])
+    first = play(cast.alice, [*steps[:2], FINISH])
+    offered = [one.digest for one in approvals.offers(first.pending) if one.argv == words]
+    until = (datetime.now(UTC) + timedelta(days=3)).date()
+    answer(first, cast.bob, scope=f"workspace:{until}", rule=offered[0] if words else None)
+    first.work()
+    second = play(cast.alice, [steps[2], FINISH])
+    third = submit(cast.alice, [steps[3], FINISH])
+
+    def restarted() -> None:
+        policies.forget()
+        inline.work(until_idle=True)
+
+    assert faulty.end_of(faulty.start(restarted)) == 0
     grant = Grant.objects.get()
-    decided = second.of("policy.decided")[0]
-    assert (decided["source"], decided["rule"]) == ("grant", grant.pk)
+    assert bool(grant.rule) is bool(words)
+    assert [told.state for told in (first, second, third)] == ["succeeded"] * 3
+    assert [told.types.count("approval.requested") for told in (first, second, third)] == [1, 0, 0]
+    for told in (first, second, third):
+        decided = told.of("policy.decided")[-2]
+        assert (decided["decision"], decided["source"]) == ("ALLOW", "grant")
+        assert decided["rule"] == grant.pk
 
 
 def test_a_revoked_answer_is_asked_about_again(cast):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,38 +17,11 @@ from runtime.policy.language import PolicyFault
 from runtime.runs import replay
 from runtime.worker import inline
 from tests.agent.scenes import answer, shell, task, tool, write
-from tests.kit import EDIT, FINISH, VERIFY, play, submit, workspace
-
-Write = Callable[[str, str], Path]
-
-
-def rule(decision: str, text: str, name: str = "r") -> str:
-    return f'[[rule]]\nid = "{name}"\ndecision = "{decision}"\n{text}\n'
-
+from tests.kit import EDIT, FINISH, VERIFY, play, rule, submit, workspace
 
 NO_EDITS = rule("DENY", 'tool = ["write_file", "replace_text"]', "no-edits")
 ASK_EDITS = NO_EDITS.replace("DENY", "ASK").replace("no-edits", "ask-edits")
 BROKEN = rule("DENY", 'path = "a["')
-
-
-@pytest.fixture
-def policy(cast) -> Iterator[Write]:  # type: ignore[no-untyped-def]
-    """Write a policy file."""
-    folder = policies.folder()
-    shutil.rmtree(folder, ignore_errors=True)
-    policies.forget()
-
-    def put(name: str, text: str) -> Path:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.new")
-        fresh.write_text(text)
-        fresh.rename(path)
-        return path
-
-    yield put
-    shutil.rmtree(folder, ignore_errors=True)
-    policies.forget()
 
 
 def read(path: str) -> dict[str, Any]:

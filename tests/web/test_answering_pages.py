@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from runtime import approvals
 from runtime.gating import policies
-from runtime.journal import book
-from runtime.journal.kinds import PolicyLoaded
 from runtime.models import Approval, Event, Grant, User, Workspace
 from runtime.policy import Remembered
+from tests import kit
+from tests.agent.scenes import answer, write
 from tests.web import factories
 from tests.web.conftest import signed_in
 
@@ -155,20 +156,32 @@ def test_a_question_past_half_of_its_time_is_flagged(alice: User, place: Workspa
     assert "half of its time" not in client.get(f"/approvals/{fresh.pk}/").text
 
 
-def test_F13_the_page_of_a_run_names_the_rules_that_the_gate_will_use(
-    alice: User, place: Workspace
-) -> None:
-    story = factories.Story(alice, place)
-    client = signed_in(alice)
-    assert "built in, no files" in client.get(f"/runs/{story.run.pk}/").text
-    book.ensure_system()
-    for version in ("a1" * 32, "b2" * 32):
-        with book.open_system() as chain:
-            chain.append(PolicyLoaded(hash=version, by="worker", rules=1), actor="worker")
-        loaded = policies.last_loaded()
-        assert loaded is not None and loaded.payload["hash"] == version
-        for address in ("", "header/"):
-            assert version[:12] in client.get(f"/runs/{story.run.pk}/{address}").text
+def test_F13_the_page_of_an_open_run_names_the_rules_that_the_gate_uses_next(cast, policy) -> None:
+    kit.workspace(cast.alice)
+    look = {"kind": "read_file", "path": "notes.txt"}
+    told = kit.play(cast.alice, [write("a", "x"), look, write("b", "x"), look], mode="safe")
+    client = signed_in(cast.alice)
+
+    def shown(version: str) -> bool:
+        addresses = [f"/runs/{told.run.pk}/{part}" for part in ("", "header/")]
+        return all(version in client.get(address).text for address in addresses)
+
+    assert shown("built in, no files")
+    policy("organisation.toml", kit.rule("DENY", 'tool = "read_file"', "no-reads"))
+    approvals.Regate().run("reconciler")
+    first = policies.current().hash[:12]
+    assert shown(first)
+    policy("system.toml", "x =")
+    answer(told, cast.bob)
+    told.work()
+    assert "no-reads" in [one["rule"] for one in told.of("policy.decided")]
+    assert shown(first), "broken files change nothing"
+    policy("organisation.toml", kit.rule("ESCALATE", 'tool = "read_file"', "reads-ask"))
+    policy("system.toml", "")
+    answer(told, cast.bob)
+    told.work()
+    assert told.pending.rule == "reads-ask"
+    assert shown(policies.current().hash[:12]) and not shown(first)
 
 
 RULE = Remembered(
