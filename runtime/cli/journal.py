@@ -141,7 +141,10 @@ def _verify(call: Any) -> int:
     if options.file is not None:
         return _say_verified(call, [_verify_file(options.file)])
     names = [options.run] if options.run else [SYSTEM_RUN, *replay.runs()]
-    return _say_verified(call, [verify.verify(name) for name in names], single=bool(options.run))
+    found = [verify.verify(name) for name in names]
+    if options.run and found[0]["ok"] and (head := verify.known_head(options.run)):
+        output.note(f"{options.run}: {verify.ending(*head)}")
+    return _say_verified(call, found, single=bool(options.run))
 
 
 def _verify_file(name: str) -> dict[str, Any]:
@@ -168,7 +171,11 @@ def _say_verified(call: Any, found: list[dict[str, Any]], *, single: bool = True
 
 
 def _export(call: Any) -> int:
-    for line in verify.export(call.options.run):
-        sys.stdout.write(line)
+    last = ""
+    for last in verify.export(call.options.run):
+        sys.stdout.write(last)
     sys.stdout.flush()
+    if last:
+        event = canonical.decode(last)
+        output.note(f"{event['run']}: {verify.ending(event['seq'], event['hash'])}")
     return 0

@@ -29,7 +29,7 @@ class _Chain:
 
     def __init__(self, run: str) -> None:
         self.run, self.seq, self.head = run, 0, first_head(run) if run.isascii() else ""
-        self.anchored: dict[int, str] = {}
+        self.anchored = dict(anchors.known(run))
         self.first_bad: int | None = None
         self.reason = ""
 
@@ -62,6 +62,13 @@ class _Chain:
             return self.fault(seq, f"event {seq} is not the one that a signed anchor vouches for")
         self.seq, self.head = seq, digest
 
+    def end(self) -> None:
+        """No more events come: none may be missing that an anchor vouches for."""
+        last = max(self.anchored, default=0)
+        if self.seq < last:
+            missing = f"event {self.seq + 1} is missing"
+            self.fault(self.seq + 1, f"{missing}: a signed anchor vouches for {last} events")
+
     def result(self) -> dict[str, Any]:
         return {
             "ok": self.first_bad is None,
@@ -75,7 +82,7 @@ def verify(run: str, *, bytes_too: bool = True) -> dict[str, Any]:
     """Check a run's chain against its head, last event included; `bytes_too`: and every stored
     artifact of the run. Raises `NotFound`."""
     stored = Run.objects.filter(pk=run).values_list("event_seq", "head_hash").first()
-    buried = Tombstone.objects.filter(pk=run).exists()
+    buried = _buried(run)
     chain = _walk(run)
     if stored is None and not buried and chain.seq == 0 and chain.first_bad is None:
         raise NotFound(f"There is no run {run}.", remedy="`m31a status` lists the runs.")
@@ -113,7 +120,6 @@ def verify_events(run: str) -> dict[str, Any]:
 
 def _walk(run: str) -> _Chain:
     chain, after = _Chain(run), -1
-    chain.anchored = dict(anchors.known(run))
     while chain.first_bad is None:
         rows = Event.objects.filter(run=run, seq__gt=after).order_by("seq", "id")
         page = list(rows.values_list(*COLUMNS)[:PAGE])
@@ -122,13 +128,13 @@ def _walk(run: str) -> _Chain:
         for row in page:
             chain.take(row)
         after = chain.seq
-    last = max(chain.anchored, default=0)
-    if chain.first_bad is None and 0 < chain.seq < last:
-        chain.fault(
-            chain.seq + 1,
-            f"event {chain.seq + 1} is missing: a signed anchor vouches for {last} events",
-        )
+    if chain.seq or not _buried(run):
+        chain.end()
     return chain
+
+
+def _buried(run: str) -> bool:
+    return Tombstone.objects.filter(pk=run).exists()
 
 
 def _check_head(chain: _Chain, seq: int, head: str) -> None:
@@ -143,7 +149,11 @@ def _check_head(chain: _Chain, seq: int, head: str) -> None:
 
 
 def verify_lines(lines: Iterable[str]) -> dict[str, Any]:
-    """Check an exported chain (NDJSON). Raises `BadInput` naming a line that is no event."""
+    """Check an exported chain (NDJSON). Its end is compared with all that this installation knows
+    of the run: anchors, and its row or tombstone; `reason` says where it knows no end.
+
+    Raises `BadInput` naming a line that is no event.
+    """
     chain: _Chain | None = None
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -153,11 +163,29 @@ def verify_lines(lines: Iterable[str]) -> dict[str, Any]:
         chain.take(tuple(event[name] for name in COLUMNS))
     if chain is None:
         raise BadInput("The file holds no event.", remedy="Make it with `m31a audit export RUN`.")
-    # Where this database knows the run, a file that ends too early is noticed, too.
-    known = Run.objects.filter(pk=chain.run).values_list("event_seq", "head_hash").first()
-    if known is not None:
+    chain.end()
+    if (known := known_head(chain.run)) is not None:
         _check_head(chain, *known)
-    return chain.result()
+    result = chain.result()
+    if known is None and result["ok"]:
+        result["reason"] = (
+            f"nothing here tells whether event {chain.seq} is the last, because this data folder "
+            f"does not know the run; compare {ending(chain.seq, chain.head)}, with what "
+            "`m31a audit verify RUN` says where the run is"
+        )
+    return result
+
+
+def known_head(run: str) -> tuple[int, str] | None:
+    """Number and hash of a run's last event, also where the run was buried."""
+    kept = Run.objects.filter(pk=run).values_list("event_seq", "head_hash")
+    buried = Tombstone.objects.filter(pk=run).values_list("last_seq", "head_hash")
+    return kept.first() or buried.first()
+
+
+def ending(seq: int, head: str) -> str:
+    """Where a chain ends, in words that can be compared with those about an export."""
+    return f"{seq} events, head {head}"
 
 
 def _parse(number: int, line: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def run(m31a: M31A) -> str:
     return str(done.json["run"])
 
 
-def test_the_record_of_a_run_as_it_is_told(m31a: M31A, run: str):
+def test_the_record_of_a_run_as_it_is_told(m31a: M31A, bare: M31A, run: str):
     events = m31a("events", run)
     assert events.code == 0
     assert all(list(event) == FIELDS for event in events.lines)
@@ -58,12 +58,28 @@ def test_the_record_of_a_run_as_it_is_told(m31a: M31A, run: str):
 
     exported = m31a("audit", "export", run)
     assert exported.lines == events.lines
+    ending = f"{len(events.lines)} events, head {events.lines[-1]['hash']}"
+    assert exported.err.splitlines() == [f"{run}: {ending}"]
+    assert m31a("audit", "verify", run).err.splitlines() == [f"{run}: {ending}"]
     path = m31a.place / "chain.ndjson"
     path.write_text(exported.out)
     whole = {"ok": True, "run": run, "first_bad": None, "reason": ""}
     assert m31a("audit", "verify", run, "--json").json == whole
     assert m31a("audit", "verify", "--json", "--file", str(path)).json == whole
+    _check_elsewhere(bare, path, ending)
     _check_files(m31a, path, run)
+
+
+def _check_elsewhere(bare: M31A, path: Path, ending: str) -> None:
+    """Where the run is not known, its end is not: that is said, and how to compare it."""
+    refused = bare("audit", "verify", "--file", str(path))
+    assert refused.code == 2 and "data folder" in refused.err and not bare.data.exists()
+    assert bare("user", "add", "eve", "--role", "auditor").code == 0
+    told = bare("audit", "verify", "--file", str(path))
+    assert told.code == 0 and "nothing here tells" in told.out and ending in told.out
+    answer = bare("audit", "verify", "--file", str(path), "--json").json
+    assert answer["ok"] and answer.keys() == {"ok", "run", "first_bad", "reason"}
+    assert ending in answer["reason"]
 
 
 def _check_files(m31a: M31A, path: Path, run: str) -> None:

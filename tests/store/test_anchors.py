@@ -57,6 +57,30 @@ def test_a_chain_cut_short_with_its_head_is_found(cast):
         cursor.execute("DELETE FROM runtime_event WHERE run=%s AND seq=%s", [run, last.seq])
     Run.objects.filter(pk=run).update(event_seq=before.seq, head_hash=before.hash)
     assert verify.verify(run)["first_bad"] == last.seq
+    found = verify.verify_lines(verify.export(run))
+    assert (found["ok"], found["first_bad"]) == (False, last.seq)
+    assert f"a signed anchor vouches for {last.seq} events" in found["reason"]
+
+
+def test_an_export_of_a_rewritten_chain_is_found_by_the_anchor(cast):
+    workspace(cast.alice)
+    run = play(cast.alice, [FINISH]).run.pk
+    anchors.make()
+    assert verify.verify_lines(verify.export(run))["ok"]
+    _rewrite(run, 3)
+    found = verify.verify_lines(verify.export(run))
+    assert not found["ok"] and "signed anchor" in found["reason"]
+
+
+def test_a_run_of_which_nothing_is_left_is_missed_by_the_anchor(cast):
+    workspace(cast.alice)
+    run = play(cast.alice, [FINISH]).run.pk
+    anchors.make()
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER m31a_event_delete")
+        cursor.execute("DELETE FROM runtime_event WHERE run=%s", [run])
+    Run.objects.filter(pk=run).update(event_seq=0, head_hash=digests.first_head(run))
+    assert verify.verify(run)["first_bad"] == 1
 
 
 def test_a_forged_anchor_vouches_for_nothing(cast):

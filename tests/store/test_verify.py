@@ -250,8 +250,26 @@ def test_an_export_from_elsewhere_is_checked_without_its_database(run):
     lines = _lines(run)
     Event.objects.filter(run=run).delete()
     Run.objects.filter(pk=run).delete()
-    assert verify.verify_lines(lines)["ok"]
+    whole, cut = verify.verify_lines(lines), verify.verify_lines(lines[:-1])
     assert verify.verify_lines(lines[1:])["first_bad"] == 1
+    # Where the end is not known, that is said, with what can be compared.
+    for found, last in ((whole, lines[-1]), (cut, lines[-2])):
+        event = json.loads(last)
+        assert found["ok"] and found.keys() == {"ok", "run", "first_bad", "reason"}
+        assert f"nothing here tells whether event {event['seq']} is the last" in found["reason"]
+        assert verify.ending(event["seq"], event["hash"]) in found["reason"]
+
+
+def test_an_export_of_a_buried_run_is_compared_with_its_tombstone(run):
+    lines = _lines(run)
+    seq, head = read.head(run)
+    Tombstone.objects.create(
+        run=run, last_seq=seq, head_hash=head, actor="user:alice", reason="law", at="t"
+    )
+    Event.objects.filter(run=run).delete()
+    Run.objects.filter(pk=run).delete()
+    assert verify.verify_lines(lines) == {"ok": True, "run": run, "first_bad": None, "reason": ""}
+    assert verify.verify_lines(lines[:-1])["first_bad"] == seq
 
 
 def test_a_file_that_is_no_export_is_refused_with_the_line():

@@ -52,6 +52,24 @@ def test_filters_by_run_person_decision_rule_and_type(
     assert "person.added" in shown("run=system")
 
 
+def test_the_tool_filter_shows_the_verdicts_on_it(alice: User, sol: User, place: Workspace) -> None:
+    story = factories.Story(alice, place)
+    story.work()
+    story.decide("actx", "run_tool", "DENY", "veto/root")
+    client = signed_in(sol)
+
+    def verdicts(query: str) -> int:
+        page = client.get(f"/audit/?{query}", headers={"hx-request": "true"}).text
+        return page.count("<code>policy.decided</code>")
+
+    assert [verdicts(f"tool={one}") for one in ("read_file", "replace_text")] == [1, 1]
+    assert (verdicts("tool=run_tool"), verdicts("tool=run_tool&decision=DENY")) == (2, 1)
+    assert (verdicts("tool=read_file&rule=veto/root"), verdicts("tool=glob")) == (0, 0)
+    chosen = client.get("/audit/?tool=RUN_TOOL&before=99999").text
+    assert "<option selected>run_tool</option>" in chosen and "Show all" in chosen
+    assert reading.Wish.read({"tool": "run_tool"}).query(before=7) == "tool=run_tool&before=7"
+
+
 def test_filters_by_days_that_are_both_included(alice: User, sol: User, place: Workspace) -> None:
     factories.Story(alice, place)
     today = datetime.now(UTC).date()
@@ -120,7 +138,8 @@ def test_the_export_can_be_checked_offline(alice: User, sol: User, place: Worksp
 def test_the_chain_is_checked_on_request(alice: User, sol: User, place: Workspace) -> None:
     story = factories.Story(alice, place)
     client = signed_in(sol)
-    assert "whole" in client.get(f"/audit/verify/{story.run.pk}/").text
+    page = client.get(f"/audit/verify/{story.run.pk}/").text
+    assert "whole" in page and f"{story.run.event_seq} events, head {story.run.head_hash}" in page
     part = client.get(f"/audit/verify/{story.run.pk}/", headers={"hx-request": "true"}).text
     assert part.startswith('<div id="chain"')
     assert client.get("/audit/verify/01/").status_code == 404

@@ -1,4 +1,4 @@
-"""Reading the journal by run, person, decision, rule and type, in keyset pages."""
+"""Reading the journal by run, person, decision, rule, tool, type and day, in keyset pages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from urllib.parse import urlencode
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from runtime.core import ids
+from runtime.core.actions import KINDS
 from runtime.journal.rows import COLUMNS, EventRow, from_columns
 from runtime.models import Event, PolicyDecision, Run, User
 
 PAGE = 100
 DECISIONS = ("ALLOW", "ASK", "ESCALATE", "DENY")
+TOOLS = tuple(sorted(KINDS))
+"""The kinds of action that a model may propose."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Wish:
     person: str = ""
     decision: str = ""
     rule: str = ""
+    tool: str = ""
     type: str = ""
     since: str = ""
     until: str = ""
@@ -36,11 +40,13 @@ class Wish:
         """From the query string, bounded."""
         before = query.get("before", "")
         decision = query.get("decision", "").upper()
+        tool = query.get("tool", "").strip().lower()
         return cls(
             run=query.get("run", "").strip().lower()[:26],
             person=query.get("person", "").strip()[:150],
             decision=decision if decision in DECISIONS else "",
             rule=query.get("rule", "").strip()[:160],
+            tool=tool if tool in TOOLS else "",
             type=query.get("type", "").strip()[:40],
             since=_day(query.get("since", "")),
             until=_day(query.get("until", "")),
@@ -54,6 +60,7 @@ class Wish:
             "person": self.person,
             "decision": self.decision,
             "rule": self.rule,
+            "tool": self.tool,
             "type": self.type,
             "since": self.since,
             "until": self.until,
@@ -89,7 +96,7 @@ def rows(user: User, wish: Wish) -> tuple[list[tuple[int, EventRow]], bool]:
         found = found.filter(at__gte=wish.since)
     if wish.until:
         found = found.filter(at__lt=f"{wish.until}T99")
-    if wish.decision or wish.rule:
+    if wish.decision or wish.rule or wish.tool:
         found = _decided(found, wish)
     if wish.before:
         found = found.filter(pk__lt=wish.before)
@@ -98,12 +105,14 @@ def rows(user: User, wish: Wish) -> tuple[list[tuple[int, EventRow]], bool]:
 
 
 def _decided(found: QuerySet[Event], wish: Wish) -> QuerySet[Event]:
-    """Only verdicts of this decision and rule, by the table that is indexed by them."""
+    """Only verdicts of this decision and rule on this tool, by the table that holds them."""
     verdicts = PolicyDecision.objects.filter(run=OuterRef("run"), seq=OuterRef("seq"))
     if wish.decision:
         verdicts = verdicts.filter(decision=wish.decision)
     if wish.rule:
         verdicts = verdicts.filter(rule=wish.rule)
+    if wish.tool:
+        verdicts = verdicts.filter(kind=wish.tool)
     return found.filter(Exists(verdicts), type="policy.decided")
 
 

@@ -38,6 +38,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "wish": wish,
         "action": action,
         "decisions": reading.DECISIONS,
+        "tools": reading.TOOLS,
         "types": sorted(REGISTRY),
         "filtered": bool(wish.query()),
     }
@@ -51,10 +52,12 @@ def verified(request: HttpRequest, run_id: str) -> HttpResponse:
     """Walk a chain and say whether it is whole."""
     check_chain(request, run_id)
     result = verify.verify(run_id)
+    head = verify.known_head(run_id)
     context = {
         "run": run_id,
         "ok": result["ok"],
         "first_bad": result["first_bad"],
+        "ending": verify.ending(*head) if head and result["ok"] else "",
         "reason": text.marked(result["reason"]),
     }
     return show(request, "audit/verify.html", context, fragment="audit/_verify.html")
