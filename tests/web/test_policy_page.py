@@ -57,6 +57,25 @@ def test_rules_are_shown_with_layer_conditions_and_examples(folder: Path) -> Non
     assert f"<code>{book.hash[:12]}</code> since" in client.get("/policy/").text
 
 
+def test_without_files_the_built_in_rules_can_be_looked_up(folder: Path) -> None:
+    page = signed_in(factories.person("ada", "submitter")).get("/policy/").text
+    assert '<a href="#built-in">what is built in</a> decides' in page
+    layers = {}
+    for anchor in ("layer-0", "layer-9", "beside-layers"):
+        start = page.index(f'<details class="fold" id="{anchor}"><summary>')
+        layers[anchor] = page[start : page.index("</details>", start)]
+    row = next(one for one in layers["layer-0"].split("<li>") if "<code>sudo, su" in one)
+    assert "DENY</span>" in row and "raises its own rights" in row
+    assert "Example: <code>sudo</code>" in row
+    rows = layers["layer-9"].split("<li>")
+    asked = next(one for one in rows if "<code>git push</code>" in one)
+    assert "ASK</span>" in asked and "sends the run&#x27;s work to others" in asked
+    assert any("<code>secret</code>" in one and ".env may hold a secret" in one for one in rows)
+    assert any("<code>guided file</code>" in one and "AGENTS.md" in one for one in rows)
+    assert "pip install" in layers["layer-9"] and "program not allowed" in layers["beside-layers"]
+    assert len(page) < 250_000
+
+
 def test_broken_files_are_named_and_the_lab_refuses(folder: Path) -> None:
     client = signed_in(factories.person("ada", "admin", "submitter"))
     kit.workspace(User.objects.get(username="ada"))

@@ -47,7 +47,7 @@ def _deploys(program: Program, args: tuple[str, ...], found: Found) -> None:
     sends_or_installs(program, args, found)
 
 
-_RISKY = {
+RISKY = {
     "mkdocs": frozenset({"gh-deploy"}),
     "django-admin": KNOWN_SCRIPTS["manage.py"],
     "alembic": frozenset({"upgrade", "downgrade", "stamp"}),
@@ -78,7 +78,7 @@ def _risky(program: Program, args: tuple[str, ...], found: Found) -> None:
     if program.name == "coverage" and found.operands[:1] == ["run"]:
         _measured(args, found)
     command = next(iter(found.operands), "")
-    if command in _RISKY.get(program.name, ()):
+    if command in RISKY.get(program.name, ()):
         reason = "runs code that is not read, or changes more than files"
         found.remark(Decision.ASK, f"{program.name} {command}", reason)
 

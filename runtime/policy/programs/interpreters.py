@@ -29,7 +29,7 @@ _AS_PROGRAM = frozenset(
     """)
 )
 """Modules that are a program of the same name."""
-_RISKY_MODULES = frozenset(
+RISKY_MODULES = frozenset(
     listed("""
     http.server http smtpd wsgiref.simple_server xmlrpc.server pydoc idlelib pdb code ensurepip
     telnetlib ftplib imaplib poplib smtplib webbrowser antigravity turtledemo asyncio pty base64
@@ -102,7 +102,7 @@ def _module(module: str, rest: tuple[str, ...], found: Found) -> None:
         module = module.removesuffix(".__main__")
     if module in _AS_PROGRAM:
         found.inner.append((module.replace("_", "-"), *rest))
-    elif {module, package} & _RISKY_MODULES or package in _AS_PROGRAM:
+    elif {module, package} & RISKY_MODULES or package in _AS_PROGRAM:
         reason = "serves, connects, unpacks or runs other code"
         found.remark(Decision.ASK, f"python -m {module}", reason)
     elif module == "django":

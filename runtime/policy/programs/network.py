@@ -95,7 +95,7 @@ _LOOKS = frozenset(
 )
 
 
-def _cloud(program: Program, args: tuple[str, ...], found: Found) -> None:
+def cloud(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Clients of real infrastructure: looking asks, changing and credentials escalate."""
     words = [word for word in args if not word.startswith("-")]
     if _CREDENTIALS.intersection(words):
@@ -109,14 +109,14 @@ _HOST_ACCESS = re.compile(
     r"--privileged|docker\.sock|(-v|--volume)[= ]?/:|(--pid|--net|--network|--ipc|--userns|--uts)"
     r"[= ]host|--cap-add|--device|--security-opt|(source|src)=/(,|\s|$)"
 )
-_DOCKER_REMOTE = frozenset(listed("login push exec cp swarm stack secret context volume system"))
+DOCKER_REMOTE = frozenset(listed("login push exec cp swarm stack secret context volume system"))
 
 
 def _docker(program: Program, args: tuple[str, ...], found: Found) -> None:
     if _HOST_ACCESS.search(" ".join(args)):
         found.veto("docker host", "gives a container the host")
     first = next((word for word in args if not word.startswith("-")), "")
-    if first in _DOCKER_REMOTE:
+    if first in DOCKER_REMOTE:
         found.remark(Decision.ESCALATE, f"docker {first}", "acts on containers outside the sandbox")
 
 
@@ -213,7 +213,7 @@ NETWORK = table(
     Program("rsync", operands=Operands.DATA, strict=True, options=_RSYNC, reader=_rsync),
     *asking(_NAMES, "a host name carries data out", network=True, decision=Decision.ESCALATE),
     *asking(_SOCKETS, _TALKS, network=True, decision=Decision.ESCALATE, reader=_socket),
-    *asking(_CLOUDS, "acts on real infrastructure", network=True, reader=_cloud),
+    *asking(_CLOUDS, "acts on real infrastructure", network=True, reader=cloud),
     *asking(
         _CONTAINERS,
         "acts on containers outside the sandbox",

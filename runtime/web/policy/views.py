@@ -14,7 +14,7 @@ from runtime.present import badges, html, stages, text
 from runtime.web.new.forms import MODES, names
 from runtime.web.pages import needs, person, show
 
-from . import book, kinds
+from . import book, builtin, kinds
 from .forms import Backtest, Try
 
 MAX_DECISIONS = 1000
@@ -38,6 +38,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "kinds": kinds.catalogue(),
         "verdict": verdict,
         "book": book.shown(),
+        "builtin": builtin.sections(),
         "backtest": Backtest() if rights.has(person(request), "see_all_runs") else None,
         "stages": [
             {"number": number, "name": name, "does": does}
