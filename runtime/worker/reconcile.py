@@ -59,8 +59,9 @@ def once() -> Pass:
     expired = approvals.expire_due()
     regated = _regate.run("reconciler")
     anchors.make()
-    confining.review("reconciler")
-    return Pass(reaped, expired, regated, queue.top_up())
+    enqueued = queue.top_up()
+    confining.review("reconciler")  # last: a sandbox that hangs delays nothing else
+    return Pass(reaped, expired, regated, enqueued)
 
 
 def run() -> None:
@@ -87,11 +88,11 @@ def _pass(collector: Collector) -> None:
     that cannot be read: the next one tries again, and the site stays up."""
     try:
         close_old_connections()
-        confining.look("reconciler")
         done = once()
         presence.prune()
         _shorten_wal()
         collector.tick()
+        confining.look("reconciler")
     except Exception:
         log.exception("A pass of the reconciler failed; the next one tries again.")
         connection.close()
