@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.apps import AppConfig
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class RuntimeConfig(AppConfig):
@@ -16,8 +16,19 @@ class RuntimeConfig(AppConfig):
     verbose_name = "M31A"
 
     def ready(self) -> None:
-        """Register the step that completes every migration."""
+        """Register the steps before and after every migration."""
+        pre_migrate.connect(prepare_migration, sender=self)
         post_migrate.connect(complete_migration, sender=self)
+
+
+def prepare_migration(using: str, plan: list[Any], **_: Any) -> None:
+    """Let go of what stands in the way of a migration, where there is one."""
+    from django.db import connections
+
+    from runtime.journal import guards
+
+    if plan:
+        guards.release(connections[using])
 
 
 def complete_migration(using: str, **_: Any) -> None:

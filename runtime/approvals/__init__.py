@@ -5,9 +5,10 @@ from .cards import Card, card, offers, similar
 from .deciding import check_comment
 from .editing import edit
 from .expiring import cancel_open, expire_due, supersede
-from .inbox import overdue, pending, pending_count
+from .inbox import Waiting, overdue, pending, waiting
 from .preview import Preview, preview
 from .regating import Regate, regate
+from .reminding import remind_due
 from .requesting import Question, request
 from .revoking import live_grants, revoke
 from .scopes import Scope, parse_scope
@@ -19,6 +20,7 @@ __all__ = [
     "Question",
     "Regate",
     "Scope",
+    "Waiting",
     "approve_if_theirs",
     "cancel_open",
     "card",
@@ -32,11 +34,12 @@ __all__ = [
     "overdue",
     "parse_scope",
     "pending",
-    "pending_count",
     "preview",
     "regate",
+    "remind_due",
     "request",
     "revoke",
     "similar",
     "supersede",
+    "waiting",
 ]

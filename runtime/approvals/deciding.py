@@ -6,19 +6,19 @@ Decision, event and wake-up are one transaction. Whoever answers never runs the 
 from __future__ import annotations
 
 from runtime.core import canonical, clock, texts
-from runtime.core.errors import BadInput, Conflict, NotFound, Refused
+from runtime.core.errors import BadInput, Conflict, NotFound
 from runtime.journal.append import new_id
 from runtime.journal.book import Book, open_run
 from runtime.journal.kinds import ApprovalApproved, ApprovalDenied, GrantCreated
 from runtime.journal.retrying import retrying
 from runtime.models import Approval, Grant, User
-from runtime.people import rights
 from runtime.policy import Remembered
 from runtime.secrets import redactor
 
 from .cards import offers
 from .expiring import expire, lock, wake
 from .scopes import Scope, parse_scope
+from .who import check_right
 
 MAX_COMMENT = 4000
 VERDICTS = {"approve": "approved", "deny": "denied"}
@@ -101,34 +101,6 @@ def _repeated(approval: Approval, by: User, wanted: str) -> Approval:
         outcome=approval.state,
         remedy="Nothing was changed.",
     )
-
-
-def check_right(approval: Approval, by: User) -> None:
-    """ASK: a reviewer. ESCALATE: a member of security who did not submit the run, always."""
-    person = User.objects.get(pk=by.pk)
-    if approval.decision == "ESCALATE":
-        if not rights.has(person, "decide_critical"):
-            raise Refused(
-                f"{person.get_username()} may not answer an ESCALATE.",
-                remedy="`m31a user add NAME --role security` names somebody who may.",
-            )
-        if person.get_username() == approval.submitted_by:
-            raise Refused(
-                f"{person.get_username()} submitted this run; an ESCALATE needs four eyes.",
-                remedy="`m31a user add NAME --role security` adds a second person.",
-            )
-    elif approval.kind == Approval.Kind.QUESTION:
-        mine = person.get_username() == approval.submitted_by
-        if not mine and not rights.has(person, "decide_approval"):
-            raise Refused(
-                f"{person.get_username()} may not answer this question.",
-                remedy="The submitter or a reviewer may.",
-            )
-    elif not rights.has(person, "decide_approval"):
-        raise Refused(
-            f"{person.get_username()} may not answer an ASK.",
-            remedy="`m31a user add NAME --role reviewer` names somebody who may.",
-        )
 
 
 def check_seen(approval: Approval, seen: str | None) -> None:

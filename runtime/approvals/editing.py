@@ -14,8 +14,9 @@ from runtime.models import Approval, SealedBytes, User
 from runtime.secrets import redactor
 
 from .cards import card
-from .deciding import check_right, check_seen
+from .deciding import check_seen
 from .expiring import expire, lock, supersede, wake
+from .who import check_right
 
 
 @retrying

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from django.db import Error as DatabaseError
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from runtime.core.errors import Conflict, NotFound
@@ -49,18 +51,23 @@ def expire_due() -> int:
     """Expire the pending approvals that are past their time, oldest first, at most `PAGE` of
     them; how many. One that cannot be ended keeps no other from its end."""
     due = Approval.objects.filter(state=Approval.State.PENDING, expires_at__lte=now())
-    rows = due.order_by("expires_at", "pk").values_list("pk", "run_id")[:PAGE]
-    ended = 0
-    for approval_id, run_id in list(rows):
+    return each(due.order_by("expires_at", "pk"), _expire_one, "expired")
+
+
+def each(due: QuerySet[Approval], act: Callable[[str, str], bool], done: str) -> int:
+    """Do something to each of the first `PAGE` questions, given by id and run; to how many it was
+    done. One that fails keeps no other from it."""
+    count = 0
+    for approval_id, run_id in list(due.values_list("pk", "run_id")[:PAGE]):
         try:
-            ended += _expire_one(approval_id, run_id)
+            count += act(approval_id, run_id)
         except NotFound:
             continue  # removed meanwhile, or locked: then it is looked at again
         except DatabaseError:
             raise
         except Exception:
-            log.exception("Approval %s could not be expired; the others are.", approval_id)
-    return ended
+            log.exception("Approval %s could not be %s; the others are.", approval_id, done)
+    return count
 
 
 def _expire_one(approval_id: str, run_id: str) -> bool:

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from runtime.models import Approval, Run, User
+from runtime.workflow import reminders
 
 
 def pending(user: User) -> QuerySet[Approval]:
-    """Open questions of runs that this person may see: riskiest first, then oldest."""
+    """Open questions of runs that this person may see: those past a reminder
+    first, then the riskiest, then the oldest."""
     rows = Approval.objects.filter(state=Approval.State.PENDING)
     visible = rows.filter(run__in=Run.objects.visible_to(user))
-    return visible.select_related("run", "task").order_by("-decision", "requested_at", "id")
+    return visible.select_related("run", "task").order_by(
+        "-reminded", "-decision", "requested_at", "id"
+    )
 
 
-def pending_count(user: User) -> int:
-    """How many open questions this person may see."""
-    return pending(user).count()
+class Waiting(NamedTuple):
+    """How many open questions there are, and how many of them are past a reminder."""
+
+    open: int
+    overdue: int
 
 
-def overdue(approval: Approval, now: datetime) -> bool:
-    """Whether an open question has waited for more than half of its time."""
-    half = approval.requested_at + (approval.expires_at - approval.requested_at) / 2
-    return approval.state == Approval.State.PENDING and now > half
+def waiting(user: User) -> Waiting:
+    """What waits for this person: open questions that they may see."""
+    rows = pending(user).select_related(None).order_by()
+    late = Count("pk", filter=Q(reminded__gt=0))
+    return Waiting(**rows.aggregate(open=Count("pk"), overdue=late))
+
+
+def overdue(approval: Approval, now: datetime) -> int:
+    """0, or which moment an open question is past: 1 half of its time, 2 all but a tenth."""
+    if approval.state != Approval.State.PENDING:
+        return 0
+    return reminders.passed(approval.requested_at, approval.expires_at, now)

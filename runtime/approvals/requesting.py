@@ -13,6 +13,7 @@ from runtime.journal.kinds import ApprovalRequested, TaskWaiting
 from runtime.models import Approval
 from runtime.secrets import redactor
 from runtime.tasks import Hold
+from runtime.workflow import reminders
 
 from .cards import Card
 
@@ -37,6 +38,7 @@ def request(hold: Hold, question: Question) -> Approval:
     """Ask a person and let the worker go: the task waits from here on."""
     book = hold.book
     card = redactor().value(dict(question.card))
+    expires_at = book.at + timedelta(hours=settings.M31A.APPROVAL_HOURS)
     approval = Approval(
         id=new_id(),
         run=book.run,
@@ -52,7 +54,8 @@ def request(hold: Hold, question: Question) -> Approval:
         card=canonical.text(card),
         submitted_by=book.run.submitted_by,
         requested_at=book.at,
-        expires_at=book.at + timedelta(hours=settings.M31A.APPROVAL_HOURS),
+        expires_at=expires_at,
+        remind_at=reminders.following(book.at, expires_at, 0),
     )
     approval.save(force_insert=True)
     hold.append(

@@ -8,6 +8,7 @@ from typing import Any
 from runtime import approvals
 from runtime.core import clock
 from runtime.models import Approval, Grant
+from runtime.present import units
 
 from . import output
 
@@ -41,7 +42,7 @@ def _list(call: Any) -> int:
         return 0
     for row in rows:
         card = approvals.card(row)
-        output.text(f"{row.pk}  {row.decision}  {card['sentence']}")
+        output.text(f"{row.pk}  {row.decision}  {card['sentence']}{_overdue(row)}")
     return 0
 
 
@@ -56,7 +57,16 @@ def document(approval: Approval) -> dict[str, Any]:
         "rule": approval.rule,
         "expires_at": clock.stamp(approval.expires_at),
         "state": approval.state,
+        "reminded": approval.reminded,
     }
+
+
+def _overdue(approval: Approval) -> str:
+    """What the list adds to a question that is past a reminder."""
+    if not approval.reminded:
+        return ""
+    since, until = units.exact(approval.requested_at), units.exact(approval.expires_at)
+    return f"  (overdue: waits since {since}, expires {until})"
 
 
 def full(approval: Approval) -> dict[str, Any]:

@@ -49,6 +49,8 @@ POINTS: dict[str, str] = {
     "reap.after_commit": "a task was taken back",
     "expire.before_commit": "a question is expired, not committed",
     "expire.after_commit": "a question is expired, nobody was woken",
+    "remind.before_commit": "a reminder is written, not committed",
+    "remind.after_commit": "a reminder is committed",
     "deliver.after_commit_object": "the delivery's commit exists, not journaled",
 }
 """Every point: its name, and what has happened when it is hit."""

@@ -1,4 +1,5 @@
-"""Triggers: the journal is append-only, and a task only moves as the table of moves says.
+"""Triggers: the journal is append-only, a task only moves as the table of moves says, and only a
+member of security approves an ESCALATE.
 
 SQLite drops triggers whenever a migration remakes a table, so one step after every migration
 installs them, and a system check refuses to start where one is missing or was changed.
@@ -12,6 +13,9 @@ from typing import Any
 from runtime.models import Event, Task, Tombstone
 from runtime.workflow.states import pairs
 
+from . import four_eyes
+from .four_eyes import APPROVALS, GRANTS
+
 EVENTS = Event._meta.db_table
 TASKS = Task._meta.db_table
 TOMBSTONES = Tombstone._meta.db_table
@@ -23,6 +27,16 @@ _BURIED = f"EXISTS (SELECT 1 FROM {TOMBSTONES} t WHERE t.run = OLD.run)"
 def names(vendor: str = "sqlite") -> list[str]:
     """Every trigger that must be there, on one kind of database."""
     return [*(_sqlite() if vendor == "sqlite" else _postgres())]
+
+
+def _yes(vendor: str) -> dict[str, tuple[str, str]]:
+    """When each is asked, and what it refuses. They read other tables, see `release`."""
+    return {
+        "m31a_approval_update": (f"BEFORE UPDATE ON {APPROVALS}", four_eyes.CHANGED),
+        "m31a_approval_insert": (f"BEFORE INSERT ON {APPROVALS}", four_eyes.written(vendor)),
+        "m31a_grant_update": (f"BEFORE UPDATE ON {GRANTS}", four_eyes.LIFTED),
+        "m31a_grant_insert": (f"BEFORE INSERT ON {GRANTS}", four_eyes.LIFTED),
+    }
 
 
 def _sqlite() -> dict[str, str]:
@@ -49,6 +63,10 @@ def _sqlite() -> dict[str, str]:
         f"{refuse('tombstones are append-only')}",
         "m31a_task_move": f"BEFORE UPDATE OF state ON {TASKS} WHEN {_ILLEGAL} "
         f"{refuse('illegal move of a task')}",
+        **{
+            name: f"{when} WHEN {condition} {refuse(four_eyes.MESSAGE)}"
+            for name, (when, condition) in _yes("sqlite").items()
+        },
     }
 
 
@@ -97,6 +115,13 @@ def _postgres() -> dict[str, list[str]]:
             moves,
             *trigger("m31a_task_move", f"BEFORE UPDATE OF state ON {TASKS}", "m31a_moves"),
         ],
+        **{
+            name: [
+                function(f"{name}_refused", condition, four_eyes.MESSAGE, "NEW"),
+                *trigger(name, when, f"{name}_refused"),
+            ]
+            for name, (when, condition) in _yes("postgresql").items()
+        },
     }
 
 
@@ -111,6 +136,14 @@ def install(connection: Any) -> None:
             for statements in _postgres().values():
                 for statement in statements:
                     cursor.execute(statement)
+
+
+def release(connection: Any) -> None:
+    """Before a migration: SQLite remakes no table that a trigger of another one reads."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            for name in _yes(connection.vendor):
+                cursor.execute(f"DROP TRIGGER IF EXISTS {name}")
 
 
 def missing(connection: Any) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from django.db import connection
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Sum
 
 from runtime.models import Approval, Run
 
@@ -117,14 +117,14 @@ def _speech(run: str, place: Place, news: News, last: Mapping[str, int]) -> News
 
 
 def _inbox() -> str:
-    """A mark that differs whenever the set of pending approvals does."""
-    count, last = (
+    """A mark that differs whenever the set of pending approvals, or of reminders of them, does."""
+    count, last, reminded = (
         Approval.objects.filter(state=Approval.State.PENDING)
         .order_by()
-        .aggregate(count=Count("pk"), last=Max("pk"))
+        .aggregate(count=Count("pk"), last=Max("pk"), reminded=Sum("reminded"))
         .values()
     )
-    return f"{count} {last}"
+    return f"{count} {last} {reminded}"
 
 
 def rows(run: str, after: int, limit: int, dress: Dress) -> list[Dressed]:

@@ -65,7 +65,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._sender: asyncio.Task[None] | None = None
         self._state = ""
         self._inbox = ""
-        self._count: int | None = None
+        self._waiting: approvals.Waiting | None = None
         self._greeted = False
         with ExitStack() as self._held:
             try:
@@ -176,7 +176,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 raise _End(AHEAD, "The page holds rows that are not in the journal: reload.")
             self._cursor = Cursor(hello.after, hello.open, self._limits, self._loop.time())
         self._greeted = True
-        self._state, self._count, self._inbox = "", None, ""
+        self._state, self._waiting, self._inbox = "", None, ""
         await self._beat()
         return user
 
@@ -193,12 +193,13 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         return user
 
     async def _send_news(self, user: User) -> None:
-        if self._inbox != self._hub.inbox or self._count is None:
+        if self._inbox != self._hub.inbox or self._waiting is None:
             self._inbox = self._hub.inbox
-            count = await self._hub.call(approvals.pending_count, user)
-            if count != self._count:
-                self._count = count
-                await self._say(frames.note("inbox", count=count))
+            waiting = await self._hub.call(approvals.waiting, user)
+            if waiting != self._waiting:
+                self._waiting = waiting
+                note = frames.note("inbox", count=waiting.open, overdue=waiting.overdue)
+                await self._say(note)
         if self._feed is not None and self._cursor is not None:
             await self._send_run(self._feed, self._cursor)
         if self._loop.time() >= self._beat_at:

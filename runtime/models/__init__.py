@@ -7,10 +7,11 @@ from .artifact import Artifact, SealedBytes
 from .event import Delta, Event, PolicyDecision, Tombstone, Trace
 from .run import Dependency, Run, Task
 from .site import Canary, Worker
-from .user import SignInLink, User
+from .user import SECURITY, SignInLink, User
 from .workspace import Workspace
 
 __all__ = [
+    "SECURITY",
     "Approval",
     "Artifact",
     "Canary",

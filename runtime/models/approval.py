@@ -49,6 +49,10 @@ class Approval(models.Model):
     scope = models.CharField(max_length=40, default="once")
     consumed_fence = models.PositiveBigIntegerField(default=0)
     """The fence that used the one permission of this answer; 0 while it is unused."""
+    reminded = models.PositiveSmallIntegerField(default=0)
+    """The last reminder: 1 past half of the time, 2 near its end."""
+    remind_at = models.DateTimeField(null=True)
+    """When the next reminder is due while it is open; None after the last."""
 
     class Meta:
         constraints = [
@@ -66,6 +70,7 @@ class Approval(models.Model):
         indexes = [
             models.Index(fields=["state", "requested_at", "id"], name="approval_inbox"),
             models.Index(fields=["key", "id"], name="approval_by_key"),
+            models.Index(fields=["state", "remind_at"], name="approval_reminders"),
         ]
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractUser, Permission
 from django.db import models
 
+SECURITY = "security"
+"""The role, and the name of its group, without which nobody approves an ESCALATE."""
+
 
 class User(AbstractUser):
     """A person. Roles are groups; rights are asked for by permission, never by group name."""

@@ -45,6 +45,22 @@ def has(user: User, codename: str) -> bool:
     return user.gets(codename)
 
 
+def in_role(user: User, role: str) -> bool:
+    """Whether an active person has a role, as the database says now."""
+    return User.objects.filter(pk=user.pk, is_active=True, groups__name=role).exists()
+
+
+def holders(codename: str, role: str = "") -> list[str]:
+    """Names of the active people to whom a role (any, or this one) gives a permission."""
+    groups = Group.objects.filter(
+        permissions__codename=codename, permissions__content_type__app_label="runtime"
+    )
+    if role:
+        groups = groups.filter(name=role)
+    people = User.objects.filter(is_active=True, groups__in=groups).order_by("username")
+    return list(people.values_list("username", flat=True).distinct())
+
+
 def need(user: User, codename: str) -> None:
     """Raise `Refused`, naming the role that helps, unless the person has a permission."""
     if not has(user, codename):

@@ -52,6 +52,7 @@ def view(approval: Approval, card: Mapping[str, Any], now: datetime) -> dict[str
         "inputs": named(_list(card.get("verification_inputs"))),
         "guarded": named(_list(card.get("guarded_files"))),
         "requested": units.ago(approval.requested_at, now),
+        "since": units.full(approval.requested_at),
         "expires": units.ago(approval.expires_at, now),
         "submitted_by": text.visible(approval.submitted_by),
         "outcome": outcome(approval, now),

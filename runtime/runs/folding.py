@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.core import amounts, canonical
+from runtime.core import amounts, canonical, clock
 from runtime.journal.draft import moved
 from runtime.journal.rows import EventRow
+from runtime.workflow import reminders
 from runtime.workflow.states import LEASED, run_state
 
 Fields = dict[str, Any]
@@ -49,7 +50,7 @@ def fold(events: Iterable[tuple[EventRow, EventRow]]) -> Projections:
                 rule(made, event)
             _spent(made, event)
             _references(made, stored, event)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise Unfoldable(
                 f"event {event.seq} ({event.type}) cannot be followed: {error!r}"
             ) from error
@@ -243,7 +244,21 @@ def _requested(made: Projections, event: EventRow) -> None:
         "comment": "",
         "scope": "once",
         "consumed_fence": 0,
+        "reminded": 0,
     }
+    _remind_at(made.approvals[p["approval"]])
+
+
+def _reminded(made: Projections, event: EventRow) -> None:
+    approval = made.approvals[event.payload["approval"]]
+    approval["reminded"] = event.payload["nth"]
+    _remind_at(approval)
+
+
+def _remind_at(approval: Fields) -> None:
+    span = clock.moment(approval["requested_at"]), clock.moment(approval["expires_at"])
+    due = reminders.following(*span, approval["reminded"])
+    approval["remind_at"] = clock.stamp(due) if due else None
 
 
 def _answered(state: str) -> Callable[[Projections, EventRow], None]:
@@ -344,6 +359,7 @@ _RULES: dict[str, Callable[[Projections, EventRow], None]] = {
     "approval.cancelled": _left("cancelled"),
     "approval.superseded": _left("superseded"),
     "approval.consumed": _consumed,
+    "approval.reminded": _reminded,
     "grant.created": _granted,
     "grant.revoked": _revoked,
     "policy.decided": _decided,

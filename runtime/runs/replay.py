@@ -262,4 +262,4 @@ def _insert(model: type[models.Model], fields: Fields) -> None:
 
 
 def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return None if text is None else clock.moment(text)

@@ -27,21 +27,21 @@ _BELONGS = {"new": "runs", "run": "runs", "approval": "approvals"}
 def site(request: HttpRequest) -> dict[str, Any]:
     """Theme, navigation, the number of open questions, and the nonce of the policy.
 
-    The number is read when a template first asks for it: a fragment that does not, pays nothing.
+    It is read when a template first asks for it: a fragment that does not, pays nothing.
     """
     theme = request.COOKIES.get("theme", "")
     return {
         "theme": theme if theme in THEMES else "",
         "icons": ICONS,
         "navigation": _navigation(request),
-        "inbox_count": SimpleLazyObject(lambda: _count(request)),
+        "inbox": SimpleLazyObject(lambda: _waiting(request)),
         "csp_nonce": getattr(request, "csp_nonce", None),
     }
 
 
-def _count(request: HttpRequest) -> int:
+def _waiting(request: HttpRequest) -> approvals.Waiting:
     user = getattr(request, "user", None)
-    return approvals.pending_count(user) if isinstance(user, User) else 0
+    return approvals.waiting(user) if isinstance(user, User) else approvals.Waiting(0, 0)
 
 
 def _navigation(request: HttpRequest) -> list[dict[str, Any]]:

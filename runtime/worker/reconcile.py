@@ -1,9 +1,9 @@
 """Puts right what nobody was there to put right. Safe to run twice, anywhere, at any time.
 
-One pass: take back what dead or silent workers held, expire old questions, add wake-ups where
-they are too few, see whether a machine that could not confine can do it again. The process does
-a pass every five seconds, and at once when one of this host's workers dies or the supervisor
-says that one did.
+One pass: take back what dead or silent workers held, expire old questions and remind of those
+that wait long, add wake-ups where they are too few, see whether a machine that could not confine
+can do it again. The process does a pass every five seconds, and at once when one of this host's
+workers dies or the supervisor says that one did.
 """
 
 from __future__ import annotations
@@ -42,10 +42,12 @@ NUDGE = signal.SIGUSR1
 
 
 class Pass(NamedTuple):
-    """What one pass changed. `regated`: questions that the rules no longer ask."""
+    """What one pass changed. `reminded`: questions that wait long; `regated`: those that the rules
+    no longer ask."""
 
     reaped: int
     expired: int
+    reminded: int
     regated: int
     enqueued: int
 
@@ -57,11 +59,12 @@ def once() -> Pass:
     """One pass. Raises `PolicyFault` where there are no rules that can be used."""
     reaped = tasks.reap()
     expired = approvals.expire_due()
+    reminded = approvals.remind_due()
     regated = _regate.run("reconciler")
     anchors.make()
     enqueued = queue.top_up()
     confining.review("reconciler")  # last: a sandbox that hangs delays nothing else
-    return Pass(reaped, expired, regated, enqueued)
+    return Pass(reaped, expired, reminded, regated, enqueued)
 
 
 def run() -> None:
@@ -99,6 +102,8 @@ def _pass(collector: Collector) -> None:
         return
     if done.reaped or done.expired:
         log.warning("Reconciled: %d leases taken back, %d questions expired.", *done[:2])
+    if done.reminded:
+        log.warning("%d questions wait for a person for long.", done.reminded)
 
 
 def _shorten_wal() -> None:

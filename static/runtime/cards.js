@@ -30,7 +30,8 @@
     addEventListener("load", () => setTimeout(() => fold.querySelector("textarea")?.focus()));
   }
 
-  /* --- settled elsewhere: a card turns into its outcome; a new one is added at the end --- */
+  /* --- settled elsewhere: a card turns into its outcome; a new one is added at the end; one that
+     became overdue says so and stays where it is --- */
 
   const LOOK_MS = 10000;
   const page = async (address) => {
@@ -45,7 +46,7 @@
 
   async function settle(card) {
     const fresh = (await page(`/approvals/${card.dataset.card}/`)).querySelector("article.card");
-    if (!fresh || fresh.classList.contains("open")) return;
+    if (!fresh || fresh.classList.contains("open")) return remind(card, fresh);
     card.replaceWith(fresh);
     window.htmx?.process(fresh);
   }
@@ -64,6 +65,14 @@
     inbox().querySelector(".empty")?.remove();
   }
 
+  function remind(card, fresh) {
+    const line = fresh?.querySelector(".reminder");
+    const old = card.querySelector(".reminder");
+    if (!line || old?.className === line.className) return;
+    old?.remove();
+    card.querySelector("header").append(line);
+  }
+
   let looking = false;
 
   async function look() {
@@ -72,7 +81,11 @@
     try {
       if (inbox()) {
         const there = await page("/approvals/");
-        for (const card of openCards()) if (!there.getElementById(card.id)) await settle(card);
+        for (const card of openCards()) {
+          const fresh = there.getElementById(card.id);
+          if (fresh) remind(card, fresh);
+          else await settle(card);
+        }
         for (const card of there.querySelectorAll(".card.open")) if (!byId(card.id)) add(card);
       } else for (const card of openCards()) await settle(card);
     } catch {

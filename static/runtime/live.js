@@ -73,6 +73,7 @@
     const [family, what] = row.type.split(".");
     if (row.type === "action.proposed") return `Step ${row.step}: ${row.kind}`;
     if (row.type === "approval.requested") return "Waiting for an approval";
+    if (row.type === "approval.reminded") return "Still waiting for an approval";
     if (family === "approval" && what !== "consumed") return `Approval ${what}`;
     if (/^run\.(succeeded|failed|cancelled)$/.test(row.type)) return `Run ${what}`;
     return null;

@@ -193,7 +193,7 @@ def test_F22_a_cancel_takes_the_question_with_it(cast):
     pending = told.pending.pk
     runs.cancel(told.run.pk, cast.alice)
     assert told.state == "cancelled"
-    assert approvals.pending_count(cast.bob) == 0
+    assert approvals.waiting(cast.bob).open == 0
     with pytest.raises(Conflict) as late:
         approvals.decide(pending, by=cast.bob, verdict="approve")
     assert late.value.outcome == "cancelled"

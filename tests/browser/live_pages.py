@@ -22,7 +22,7 @@ SHELL = """<!doctype html><html lang="en"><head><title>{title}</title>
 
 
 def _page(request: HttpRequest, title: str, body: str) -> HttpResponse:
-    count = approvals.pending_count(request.user)
+    count = approvals.waiting(request.user).open
     return HttpResponse(format_html(SHELL, title=title, count=count, body=mark_safe(body)))
 
 
@@ -60,7 +60,7 @@ def card(request: HttpRequest, run_id: str) -> HttpResponse:
 def count(request: HttpRequest) -> HttpResponse:
     """The number in the navigation."""
     return HttpResponse(
-        f"<span id='inbox-count'>{approvals.pending_count(request.user)} waiting</span>"
+        f"<span id='inbox-count'>{approvals.waiting(request.user).open} waiting</span>"
     )
 
 

@@ -50,7 +50,7 @@ def test_state_card_and_inbox_follow_an_approval(watched: Watched) -> None:
     page.locator("#cancel-reason").fill("because")
     page.locator("h1").click()
     ask(watched.run)
-    count = approvals.pending_count(watched.user)  # others may have been left by other tests
+    count = approvals.waiting(watched.user).open  # others may have been left by other tests
     expect(page.locator("#inbox-count")).to_have_text(re.compile(rf"\b{count}$"))
     expect(page).to_have_title(re.compile(rf"^\({count}\) "))
     Run.objects.filter(pk=watched.run).update(state="running")
@@ -66,6 +66,6 @@ def test_other_tabs_and_other_pages_stay_connected(watched: Watched) -> None:
     expect(watched.page.locator("#run-state")).to_have_class(re.compile("state-waiting"))
     watched.page.goto(f"{watched.server.url}/approvals/", wait_until="domcontentloaded")
     ask(watched.run)
-    count = approvals.pending_count(watched.user)
+    count = approvals.waiting(watched.user).open
     expect(watched.page.locator("#inbox-count")).to_have_text(re.compile(rf"\b{count}$"))
     assert watched.errors == []

@@ -72,6 +72,8 @@ OTHER_KILLS = [
     "reap.after_commit",
     "expire.before_commit",
     "expire.after_commit",
+    "remind.before_commit",
+    "remind.after_commit",
 ]
 """Points of those who neither hand over, work nor decide."""
 
@@ -203,3 +205,16 @@ def test_one_worker_after_another_dies_at_the_next_step(hall: Cast):
         scene.die(scene.work, f"{point}=kill@1")
     scene.do(scene.work, scene.decide, scene.work)
     scene.ended_well(lost=4)
+
+
+@pytest.mark.parametrize("point", ["remind.before_commit", "remind.after_commit"])
+def test_a_reminder_that_is_killed_is_told_once_all_the_same(hall: Cast, point: str):
+    scene = Scene(hall)
+    scene.do(scene.hand_over, scene.work)
+    scene.die(scene.remind, f"{point}=kill")
+    done = point == "remind.after_commit"
+    assert scene.told.types.count("approval.reminded") == int(done)
+    scene.do(scene.remind, scene.remind)
+    assert scene.told.types.count("approval.reminded") == 1
+    scene.do(scene.decide, scene.work)
+    scene.ended_well(lost=0)

@@ -135,14 +135,6 @@ def test_a_task_has_a_lease_if_and_only_if_it_is_held(held):
         Task.objects.filter(pk=task.pk).update(lease_expires_at=None if held else Now())
 
 
-def test_an_ESCALATE_cannot_be_approved_by_its_submitter_even_past_the_service():
-    approval = asked(decision="ESCALATE")
-    row = Approval.objects.filter(pk=approval.pk)
-    with pytest.raises(IntegrityError), atomic():
-        row.update(state="approved", decided_by="alice")
-    assert row.update(state="approved", decided_by="sol") == 1
-
-
 def test_a_task_has_one_open_question_at_most():
     approval = asked()
     with pytest.raises(IntegrityError), atomic():

@@ -182,6 +182,7 @@ class Browser:
         self.parts: dict[str, int] = {}
         self.state = ""
         self.inbox: int | None = None
+        self.overdue: int | None = None
         self.frames = 0
         self.reconnect(key, origin, path)
 
@@ -239,7 +240,7 @@ class Browser:
             case "live.state":
                 self.state = params["state"]
             case "live.inbox":
-                self.inbox = params["count"]
+                self.inbox, self.overdue = params["count"], params["overdue"]
         return frame
 
     async def until(self, done: Any, timeout: float = 5.0, ack: bool = True) -> None:

@@ -281,8 +281,12 @@ async def test_every_page_is_told_how_many_questions_wait_for_its_reader(
     await pages[1].until(lambda: pages[1].inbox == 1)
     second = await sync_to_async(ask)(run)
     await pages[1].until(lambda: pages[1].inbox == 2)
+    assert pages[1].overdue == 0
+    await sync_to_async(Approval.objects.filter(pk=second.pk).update)(reminded=1)
+    await pages[1].until(lambda: pages[1].overdue == 1)
+    assert pages[1].inbox == 2
     await sync_to_async(Approval.objects.filter(pk=second.pk).update)(state="denied")
-    await pages[1].until(lambda: pages[1].inbox == 1)
+    await pages[1].until(lambda: (pages[1].inbox, pages[1].overdue) == (1, 0))
     assert await pages[2].wire.receive_nothing(0.2) and pages[2].inbox == 0
     for page in pages:
         await page.drop()

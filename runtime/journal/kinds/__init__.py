@@ -20,6 +20,7 @@ from .approval_cancelled import ApprovalCancelled
 from .approval_consumed import ApprovalConsumed
 from .approval_denied import ApprovalDenied
 from .approval_expired import ApprovalExpired
+from .approval_reminded import ApprovalReminded
 from .approval_requested import ApprovalRequested
 from .approval_superseded import ApprovalSuperseded
 from .budget_granted import BudgetGranted
@@ -85,6 +86,7 @@ __all__ = [
     "ApprovalConsumed",
     "ApprovalDenied",
     "ApprovalExpired",
+    "ApprovalReminded",
     "ApprovalRequested",
     "ApprovalSuperseded",
     "BudgetGranted",

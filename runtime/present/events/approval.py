@@ -77,6 +77,34 @@ def _expired(facts: Facts) -> View:
     return View(title, "clock", "idle", "loud")
 
 
+def _reminded(facts: Facts) -> View:
+    last = facts.number("nth") == 2
+    title = format_html(
+        "<strong>Still waits for an answer</strong> since {} ({}): {}, it expires {}",
+        _minute(facts.text("requested_at")),
+        _link(facts),
+        "a tenth of its time is left" if last else "half of its time is over",
+        _minute(facts.text("expires_at")),
+    )
+    return View(title, "clock", "deny" if last else "ask", "loud", html.prose(_answerers(facts)))
+
+
+def _answerers(facts: Facts) -> str:
+    names = [str(name) for name in facts.items("may_answer")]
+    if facts.number("more"):
+        names.append(f"{facts.number('more')} more")
+    if names:
+        return f"May answer: {', '.join(names)}."
+    if facts.stored("may_answer"):
+        return ""
+    role = "security" if facts.text("decision") == "ESCALATE" else "reviewer"
+    return f"Nobody here may answer it. `m31a user add NAME --role {role}` adds somebody."
+
+
+def _minute(stamp: str) -> str:
+    return f"{stamp[:16].replace('T', ' ')} UTC"
+
+
 def _void(words: str) -> Renderer:
     def render(facts: Facts) -> View:
         title = format_html(
@@ -97,7 +125,7 @@ def _granted(facts: Facts) -> View:
         "The answer is remembered for the {} {}{}",
         text.visible(facts.text("scope")),
         html.code(facts.text("subject"), 64),
-        f" until {until[:16].replace('T', ' ')} UTC" if until else "",
+        f" until {_minute(until)}" if until else "",
     )
     return View(title, "seal", "allow", "plain")
 
@@ -115,6 +143,7 @@ RENDERERS: dict[str, Renderer] = {
     "approval.cancelled": _void("The question fell with the run"),
     "approval.superseded": _void("The question is void"),
     "approval.consumed": _consumed,
+    "approval.reminded": _reminded,
     "grant.created": _granted,
     "grant.revoked": _revoked,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -18,14 +19,14 @@ from runtime.web.pages import person, show
 from . import cards
 
 MOST = 50
-"""Cards on one page; riskiest first, so that none of those is pushed off it."""
+"""Cards on one page; overdue and risky ones first, so that none of those is pushed off it."""
 MOST_GRANTS = 100
 _STRONGEST = {"ESCALATE": 0, "ASK": 1}
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """Open questions grouped by run, riskiest and oldest first."""
+    """Open questions grouped by run: those past a reminder, then the riskiest and oldest first."""
     user = person(request)
     rows = list(approvals.pending(user).select_related("run__workspace", "task")[: MOST + 1])
     context = {
@@ -44,9 +45,8 @@ def count(request: HttpRequest) -> HttpResponse:
 
 def _groups(rows: list[Approval], user: User) -> list[dict[str, Any]]:
     """Groups in the order of their most urgent question; inside, the same order."""
-    urgency = [(_STRONGEST.get(row.decision, 2), row.requested_at, row) for row in rows]
     first: dict[str, int] = {}
-    ordered = [row for *_, row in sorted(urgency, key=lambda item: item[:2])]
+    ordered = sorted(rows, key=_urgency)
     for place, row in enumerate(ordered):
         first.setdefault(row.run_id, place)
     ordered.sort(key=lambda row: first[row.run_id])
@@ -64,3 +64,7 @@ def _groups(rows: list[Approval], user: User) -> list[dict[str, Any]]:
             }
         )
     return groups
+
+
+def _urgency(row: Approval) -> tuple[int, int, datetime]:
+    return -row.reminded, _STRONGEST.get(row.decision, 2), row.requested_at
