@@ -38,6 +38,7 @@ _WORDS = {
     "stopped": "was stopped",
     "verify": "was ended before the verification",
     "finish": "was ended before the delivery",
+    "rules": "was ended, for rules deny other paths now",
     "waiting": "was ended, for the task waited for a person",
     "slice": "was ended, for the worker gave the task back",
     "stop": "was ended, for the worker was stopped",
@@ -65,18 +66,20 @@ def start(
         len(action.args or ()),
         pending.hosts,
     )
-    session.jobs.start(session.cage, command, job)
+    session.jobs.start(session.walls.cage(), command, job)
     outcome = Outcome(True, "", events=[_started(job)])
     if job.ended.wait(SOON):
         outcome.ok = job.how() == "exited"
         outcome.events.append(_ended(session, job, ""))
-    outcome.observation = _told(session, job)
+    outcome.observation = _told(session, job) + session.walls.note
     return outcome
 
 
 def output(session: Session, pending: Pending, action: kinds.JobOutput) -> Outcome:
     """What a job has printed since the model asked last, and how it stands."""
     job = session.jobs.get(action.job)
+    if session.jobs.live():
+        session.walls.cage()  # ends those that rules would confine otherwise by now
     if job is not None:
         return Outcome(True, _told(session, job))
     fact = _fact(session, action.job)

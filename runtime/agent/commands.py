@@ -41,7 +41,7 @@ def run_command(
     """A proposed command. Git that writes is done by the server, on the git directory."""
     if isinstance(action, RunShell):
         shell = Shell(action.script, action.cwd or ".")
-        return _run(session, pending, permit(shell), "sh", 1, action.timeout)
+        return _run(session, pending, permit(shell), "sh", 1, action.timeout, own=False)
     verb = verbs.server_verb(action)
     if isinstance(verb, GitCommit):
         return publishing.commit(session, pending, verb)
@@ -50,9 +50,9 @@ def run_command(
     if isinstance(verb, str):
         return Outcome(True, verb)
     command = Exec(action.program, tuple(action.args or ()), action.cwd or ".")
-    outcome = _run(
-        session, pending, permit(command), action.program, len(command.args), action.timeout
-    )
+    count = len(command.args)
+    permitted = permit(command)
+    outcome = _run(session, pending, permitted, action.program, count, action.timeout, own=False)
     if hint := verbs.hint(action, outcome.observation):
         outcome.observation += f"{hint}\n"
     return outcome
@@ -61,7 +61,7 @@ def run_command(
 def run_shown(session: Session, pending: Pending, command: Authorised[Exec]) -> Outcome:
     """A reading git command: its output is the observation."""
     subject = command.subject
-    return _run(session, pending, command, subject.program, len(subject.args), None)
+    return _run(session, pending, command, subject.program, len(subject.args), None, own=True)
 
 
 def _run(
@@ -71,15 +71,20 @@ def _run(
     program: str,
     count: int,
     timeout: int | None,
+    *,
+    own: bool,
 ) -> Outcome:
+    """`own`: the words are the runtime's, and the gate has seen all that they can show."""
     try:
+        cage = session.cage if own else session.walls.cage()
         with previewed(session, pending.action) as show:
-            result = run_seen(session, session.cage, command, show, timeout, pending.hosts)
+            result = run_seen(session, cage, command, show, timeout, pending.hosts)
     except BadInput as error:
         raise Refused(error.message, remedy=error.remedy) from error
     if stopped(session, result):
         return unknown(pending)
     outcome = observed(session, program, count, result)
+    outcome.observation += "" if own else session.walls.note
     try:
         if moved := take_if_touched(session, pending.action):
             outcome.events.append(moved)

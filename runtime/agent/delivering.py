@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,7 +95,8 @@ def _prove(session: Session, pending: Pending) -> Evidence:
     try:
         with Cage(fresh.spec()) as cage:
             fresh.populate(cage, session.state.tree)
-            return run_all(session, cage, pending.action)
+            with closing(session.walls.beside(fresh, lambda: cage)) as walls:
+                return run_all(session, walls.cage(), pending.action)
     finally:
         fresh.remove()
 

@@ -1,7 +1,8 @@
 """Files that the gate asks about before an edit, changed by what it could not see through.
 
 An archive is unpacked, a directory copied, a script run: no argument names `.github/workflows`.
-So such files are looked for where every change is seen, in the trees of the checkpoints.
+So such files are looked for where every change is seen, in the trees of the checkpoints; and so are
+those of which rules say that they are not simply changed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from runtime.core.digests import sha256
+from runtime.gating.context import Weigh
 from runtime.journal.kinds import CheckpointCreated
 from runtime.policy.guarding import guarded
 from runtime.policy.reading import COMMANDS
@@ -27,7 +29,12 @@ _NO_FILE = "no file"
 def unseen(session: Session, checkpoint: CheckpointCreated) -> set[str]:
     """Guarded files of a checkpoint that are not what an edit said that it would make of them:
     the gate was asked about each edit, and about nothing else that changed meanwhile."""
-    found = {path for path in checkpoint.files if guarded(unwritten(path))}
+    weigh = session.weigh()
+    found = {
+        path
+        for path in checkpoint.files
+        if guarded(unwritten(path)) or (weigh and _weight(session, weigh, checkpoint.tree, path))
+    }
     pending = session.state.pending
     if found and pending is not None and pending.action == checkpoint.action:
         found -= set(_as_edited(session, pending, checkpoint.tree, found))
@@ -83,10 +90,31 @@ def handed_over(session: Session, body: dict[str, Any]) -> str:
     return ""
 
 
+def committed(session: Session, body: dict[str, Any]) -> str:
+    """The tree that an action may make a commit of, as `handed_over`."""
+    commits = body["kind"] == "git_commit" or body["kind"] in COMMANDS
+    return session.state.tree if commits else ""
+
+
 def delivered(session: Session, tree: str) -> list[str]:
-    """Such files that a tree holds otherwise than where the run began."""
-    marked = session.state.guarded_changed
-    if not marked:
+    """Such files that a tree holds otherwise than where the run began, those first about which
+    rules say most. What no task may change counts, however it came: the rule may be younger."""
+    marked, binding = session.state.guarded_changed, session.binding()
+    if not tree or not (marked or binding):
         return []
     changed = session.space.changed_files(session.state.base_tree, tree)
-    return [path for _, path in changed if path in marked]
+    found = [
+        path
+        for _, path in changed
+        if path in marked or (binding is not None and binding.forbids(unwritten(path)))
+    ]
+    weigh = session.weigh()
+    if weigh is None:
+        return found
+    return sorted(found, key=lambda path: -_weight(session, weigh, tree, path))
+
+
+def _weight(session: Session, weigh: Weigh, tree: str, path: str) -> int:
+    names = tuple(unwritten(path).split("/"))
+    removed = session.space.repository.objects.entry(tree, names) is None
+    return weigh(unwritten(path), removed)

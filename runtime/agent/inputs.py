@@ -29,6 +29,7 @@ from runtime.workspaces.paths import unwritten
 from . import guarded
 from .preparing import refuse_finish
 from .session import Session
+from .state import State
 
 
 def watched(session: Session, paths: Sequence[str]) -> list[str]:
@@ -91,16 +92,23 @@ def judged(session: Session, body: dict[str, Any]) -> Subject:
     """On whose behalf the gate is asked about an action. Of a push, and of a `finish` that the
     record does not refuse anyway, it knows which of the watched files would go out changed."""
     state, finishes = session.state, body["kind"] == "finish"
-    if not (state.inputs_changed or state.guarded_changed) or (finishes and refuse_finish(state)):
+    if finishes and refuse_finish(state):
         return session.subject
     tree = guarded.handed_over(session, body)
-    if not tree:
+    commit = guarded.committed(session, body) if session.weigh() else ""
+    if not (tree or commit) or not (_marked(state) or session.binding()):
         return session.subject
+    out = tuple(guarded.delivered(session, tree))
     return replace(
         session.subject,
         changed_inputs=tuple(delivered(session)) if finishes else (),
-        changed_guarded=tuple(guarded.delivered(session, tree)),
+        changed_guarded=out,
+        changed_committed=tuple(guarded.delivered(session, commit)),
     )
+
+
+def _marked(state: State) -> bool:
+    return bool(state.inputs_changed or state.guarded_changed)
 
 
 def delivered(session: Session) -> list[str]:

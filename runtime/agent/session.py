@@ -13,12 +13,13 @@ from typing import Any
 
 from django.conf import settings
 
-from runtime import artifacts, blobs, budgets
+from runtime import artifacts, blobs, budgets, gating
 from runtime.budgets import Price
 from runtime.core import canonical
 from runtime.core.actions import MAX_TIMEOUT, Action, parse
 from runtime.core.errors import BadInput
 from runtime.gating import Subject
+from runtime.gating.context import Weigh
 from runtime.journal import append as journal
 from runtime.journal.append import Change, Row
 from runtime.journal.deltas import remove
@@ -27,8 +28,10 @@ from runtime.journal.kind import Payload
 from runtime.journal.kinds import REGISTRY, ContextCompacted, JobEnded, LoopWarned
 from runtime.journal.read import every
 from runtime.models import Run, SealedBytes, Task
+from runtime.policy.binding import Binding
 from runtime.providers import Provider, load
-from runtime.sandbox import Cage, Limits
+from runtime.sandbox import Cage, CageSpec, Limits
+from runtime.sandbox.layout import Cover
 from runtime.secrets import open_sealed
 from runtime.tasks import Claim
 from runtime.workspaces.editor import Editor
@@ -43,6 +46,7 @@ from .jobs import Jobs
 from .prompt import PromptMaker
 from .spending import Purse
 from .state import Pending, State
+from .walls import Walls
 
 WHOLE = frozenset(
     {
@@ -164,13 +168,43 @@ class Session:
 
     @property
     def cage(self) -> Cage:
-        """The cage of the task, started with its first command. Raises `Unavailable`."""
+        """The cage of the task for git, and for commands where no rule binds them (`walls`);
+        started with its first command. Raises `Unavailable`."""
         if self._cage is None:
-            spec = self.space.spec(f"{self.claim.task}.{self.claim.fence}")
-            memory = min(spec.limits.memory_bytes, self.purse.memory_bytes)
-            limits = replace(spec.limits, memory_bytes=memory)
-            self._cage = Cage(replace(spec, limits=limits))
+            self._cage = self._made(self.space.spec(self._label))
         return self._cage
+
+    @property
+    def _label(self) -> str:
+        return f"{self.claim.task}.{self.claim.fence}"
+
+    def _made(
+        self, spec: CageSpec, covers: tuple[Cover, ...] = (), noted: dict[str, str] | None = None
+    ) -> Cage:
+        memory = min(spec.limits.memory_bytes, self.purse.memory_bytes)
+        limits = replace(spec.limits, memory_bytes=memory)
+        return Cage(replace(spec, limits=limits), covers=covers, noted=noted)
+
+    def binding(self) -> Binding | None:
+        """The rules that bind commands now, whatever these do."""
+        return gating.binding(self.subject, journal.now())
+
+    def weigh(self) -> Weigh | None:
+        """What rules say now of a change that no action named."""
+        return gating.weigh(self.subject, journal.now())
+
+    @cached_property
+    def walls(self) -> Walls:
+        """What confines commands in the worktree: the cage, with what rules deny covered."""
+        return Walls(
+            self.space,
+            self._label,
+            binding=self.binding,
+            base=lambda: self.state.base_tree,
+            plain=lambda: self.cage,
+            make=self._made,
+            changing=lambda: self.jobs.end("rules"),
+        )
 
     @cached_property
     def subject(self) -> Subject:
@@ -353,5 +387,6 @@ class Session:
         if self._cage is not None:
             self._cage.close()
             self._cage = None
+        self.walls.close()
         self.jobs.close()
         self.forget_previews([])

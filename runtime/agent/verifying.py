@@ -61,7 +61,7 @@ def verify(session: Session, pending: Pending) -> Outcome:
         session.append([before, *marks(session, [before])])
     tree = session.state.tree
     session.space.renew_links()
-    evidence = run_all(session, session.cage, pending.action)
+    evidence = run_all(session, session.walls.cage(), pending.action)
     after = _look_after(session, pending, tree)
     if evidence.stopped:
         return _cut_short(pending, tree, evidence, after)
@@ -72,6 +72,8 @@ def verify(session: Session, pending: Pending) -> Outcome:
     said = f"{'FAILED: ' + reason if reason else 'PASSED'}\n{evidence.text}"
     if jobs:
         said += f"\nBackground jobs were ended before: {', '.join(jobs)}"
+    if session.walls.note:
+        said += f"\n{session.walls.note}"
     if after.made:
         said += (
             f"\nNew files that it made are left out of the delivery: {', '.join(after.made[:20])}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -14,14 +14,20 @@ from runtime.policy import (
     Links,
     Look,
     Request,
+    RuleLayer,
     Verdict,
     Which,
     gate,
 )
+from runtime.policy.binding import Binding, bind
+from runtime.policy.guarding import weight
 from runtime.policy.language import Book
+from runtime.policy.reading import Verb
+from runtime.policy.rules import Circumstances
 
 from . import grants, policies
 
+Weigh = Callable[[str, bool], int]
 AGENT_HOME = "/home/agent"
 
 
@@ -47,6 +53,8 @@ class Subject:
     """Of these files, the ones that a `finish` would deliver changed."""
     changed_guarded: tuple[str, ...] = ()
     """Guarded files that a `finish` or a push would hand over as a command has left them."""
+    changed_committed: tuple[str, ...] = ()
+    """Those that a commit would take."""
     home: str = AGENT_HOME
     repository_runs: tuple[str, ...] = ()
     """Settings of the repository's own git configuration that run programs, where git would
@@ -96,18 +104,52 @@ def decide(
         verification_inputs=subject.verification_inputs,
         changed_inputs=subject.changed_inputs,
         changed_guarded=subject.changed_guarded,
+        changed_committed=subject.changed_committed,
         grants=live,
         approval=approval,
         tree=tree,
-        layers=book.layers(
-            workspace=subject.workspace,
-            user=subject.user,
-            run=subject.run,
-            role=subject.role,
-            kind=subject.kind,
-        ),
+        layers=layers_of(subject, book),
         repository_runs=subject.repository_runs,
         moment=now,
         audit=audit,
     )
     return gate(request, context)
+
+
+def layers_of(subject: Subject, book: Book) -> tuple[RuleLayer, ...]:
+    """The layers of rules that hold for it."""
+    return book.layers(
+        workspace=subject.workspace,
+        user=subject.user,
+        run=subject.run,
+        role=subject.role,
+        kind=subject.kind,
+    )
+
+
+def binding(subject: Subject, now: datetime) -> Binding | None:
+    """The rules in force that bind its commands, whatever these do; None: there are none.
+
+    Raises `PolicyFault` as `decide` does.
+    """
+    layers = layers_of(subject, policies.in_force("worker"))
+    return bind(layers, _around(subject, now), subject.root)
+
+
+def weigh(subject: Subject, now: datetime) -> Weigh | None:
+    """How grave what the rules in force say is, of a change that no action named: of a path, and
+    whether it was removed; None: none of them is about paths. Raises `PolicyFault`."""
+    layers = layers_of(subject, policies.in_force("worker"))
+    if not any(rule.path for layer in layers for rule in layer.rules):
+        return None
+    around = _around(subject, now)
+
+    def found(path: str, removed: bool) -> int:
+        verb = Verb.DELETE if removed else Verb.WRITE
+        return weight(layers, around, (subject.root, path), verb)
+
+    return found
+
+
+def _around(subject: Subject, now: datetime) -> Circumstances:
+    return Circumstances(subject.role, subject.kind, subject.mode, now)

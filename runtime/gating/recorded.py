@@ -20,7 +20,7 @@ from runtime.models import Event, PolicyDecision, Run, SealedBytes, Task
 from runtime.policy import Decision, Facts, GrantFact, Links, Verdict, Which, worst
 from runtime.policy.language import Book
 from runtime.policy.places import MET
-from runtime.policy.verdict import CHANGES_GUARDED, CHANGES_VERIFICATION
+from runtime.policy.verdict import CHANGES_GUARDED, CHANGES_VERIFICATION, COMMITS_GUARDED
 from runtime.secrets import open_sealed
 
 from .context import Subject, decide
@@ -80,6 +80,11 @@ class Recorded:
     def changed_guarded(self) -> tuple[str, ...]:
         """The guarded files that would have been handed over as a command had left them."""
         return self._named(CHANGES_GUARDED)
+
+    @property
+    def changed_committed(self) -> tuple[str, ...]:
+        """Those that a commit would have taken."""
+        return self._named(COMMITS_GUARDED)
 
     def _named(self, prefix: str) -> tuple[str, ...]:
         """The files of the effects that begin so."""
@@ -195,6 +200,7 @@ def again(
         which=recorded.which,
         changed_inputs=recorded.changed_inputs,
         changed_guarded=recorded.changed_guarded,
+        changed_committed=recorded.changed_committed,
         user=task.run.submitted_by,
     )
     return decide(

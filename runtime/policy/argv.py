@@ -171,7 +171,7 @@ class CommandReader:
                 f"{table.name} {args[0]}",
                 f"nothing is known about {table.name} {args[0]}",
             )
-            found.changes = True
+            found.changes = found.whole = True
             return "run"
         if chosen.subcommands:
             return self._apply(chosen, chosen.name, args[1:], found)
@@ -274,9 +274,21 @@ class CommandReader:
                 if place.inside and (touch.pattern or below):
                     met = self.lens.met(touch, cwd, below=below)
                     places += [self.lens.place(one) for one in met]
+            places += self._unnamed(found, cwd)
         except TooManyPaths as error:
             found.opaque("too many paths", str(error))
         return tuple(places)
+
+    def _unnamed(self, found: Found, cwd: str) -> list[Place]:
+        """What is read without being named, where a rule could speak about it."""
+        if not self.context.path_rules:
+            return []
+        places = [self.lens.place(touch, cwd) for touch in found.deeper]
+        places += [self.lens.place(touch) for touch in found.rooted]
+        missing = (self.lens.look(self.lens.join(word, cwd)).type for word in found.unsure)
+        if found.whole or "missing" in missing:
+            places.append(self.lens.whole())
+        return places
 
 
 _CHANGING = frozenset(

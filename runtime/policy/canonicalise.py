@@ -18,6 +18,7 @@ from .hosts import NetworkRequest
 from .hosts import read as read_network
 from .places import Lens, is_uri
 from .programs.git import push_target
+from .programs.git_content import see_revision
 from .programs.model import Found
 from .reading import Part, Reading, Remark, Touch, Verb
 
@@ -110,6 +111,9 @@ def _file_part(action: actions.Action, context: Context, lens: Lens) -> Part:
             _refuse(found, "home", "the tilde means a directory outside the worktree")
     if isinstance(action, actions.GitShow) and action.rev.startswith("-"):
         found.veto("git revision", "a revision looks like an option")
+    if isinstance(action, actions.GitShow):
+        see_revision(action.rev, action.path, found)
+    found.whole = found.whole or (isinstance(action, actions.GitDiff) and not action.path)
     if isinstance(action, actions.Glob) and (
         action.pattern.startswith("/") or ".." in action.pattern.split("/")
     ):

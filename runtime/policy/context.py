@@ -71,7 +71,8 @@ class Context:
     () for everything inside. `allowed`: program names. `remotes`: name to address, as recorded
     with the workspace. `verification_inputs`: patterns of what the verification runs;
     `changed_inputs`: files of these that a `finish` would deliver changed; `changed_guarded`:
-    guarded files that it, or a push, would hand over as a command has left them.
+    guarded files that it, or a push, would hand over as a command has left them;
+    `changed_committed`: those that a commit would take.
     `repository_runs`: settings of the repository's own git configuration that run programs,
     where git would obey them. `moment`: when, with its zone, for rules about time; None: nobody
     knows. `links`: None
@@ -91,6 +92,7 @@ class Context:
     verification_inputs: tuple[str, ...] = ()
     changed_inputs: tuple[str, ...] = ()
     changed_guarded: tuple[str, ...] = ()
+    changed_committed: tuple[str, ...] = ()
     grants: tuple[GrantFact, ...] = ()
     approval: ApprovalFact | None = None
     tree: str = ""
@@ -98,3 +100,8 @@ class Context:
     repository_runs: tuple[str, ...] = ()
     moment: datetime | None = None
     audit: Literal["journal", "dry run"] | None = "journal"
+
+    @property
+    def path_rules(self) -> bool:
+        """Whether any rule is about paths."""
+        return any(rule.path for layer in self.layers for rule in layer.rules)

@@ -16,7 +16,15 @@ from .patterns import covers
 from .places import Lens
 from .reading import CHANGES, COMMANDS, Verb
 from .stages import STAGES, Stage
-from .verdict import CHANGES_GUARDED, CHANGES_VERIFICATION, Risk, Source, StageResult, Verdict
+from .verdict import (
+    CHANGES_GUARDED,
+    CHANGES_VERIFICATION,
+    COMMITS_GUARDED,
+    Risk,
+    Source,
+    StageResult,
+    Verdict,
+)
 
 _SOME = 8
 """Fewer than half of the effects that a record keeps."""
@@ -159,6 +167,8 @@ def _effects(case: Case) -> tuple[str, ...]:
         inputs = tuple(f"{CHANGES_VERIFICATION}{path}" for path in case.context.changed_inputs)
     if any(part.hands_over for part in case.parts):
         unseen = tuple(f"{CHANGES_GUARDED}{path}" for path in case.context.changed_guarded)
+    elif any(part.commits for part in case.parts):
+        unseen = tuple(f"{COMMITS_GUARDED}{path}" for path in case.context.changed_committed)
     # The record keeps the first ones: some of each sort.
     effects = [*inputs[:_SOME], *unseen[:_SOME], *inputs[_SOME:], *unseen[_SOME:]]
     for part in case.reading.parts:

@@ -1,4 +1,4 @@
-"""Files of the worktree that a person looks at before they count, by their names. Pure.
+"""Files of the worktree that a person looks at before they count: by their names, and by rules. Pure.
 
 One list for every way in: the gate asks before an edit names such a file, and before work is
 handed over in which a command has changed one.
@@ -6,7 +6,17 @@ handed over in which a command has changed one.
 
 from __future__ import annotations
 
+import posixpath
+from collections.abc import Iterator
+
 from . import protected
+from .decision import Decision
+from .facts import Facts
+from .reading import Part, Place, Touch, Verb
+from .rules import Circumstances, Rule, RuleLayer, match
+
+_WAYS = ("run_tool", "apply_patch")
+"""A command made the change; and what rules say of any edit, they say of this one."""
 
 
 def guarded(path: str) -> str:
@@ -16,3 +26,29 @@ def guarded(path: str) -> str:
     if protected.secret_by_name(path):
         return "may hold a secret"
     return protected.guided(path)
+
+
+def ruled(
+    layers: tuple[RuleLayer, ...],
+    numbers: range,
+    around: Circumstances,
+    where: tuple[str, str],
+    verb: Verb = Verb.WRITE,
+) -> Iterator[tuple[RuleLayer, Rule]]:
+    """The rules of some layers that would not simply let a file be changed by somebody whose words
+    nobody saw. `where`: the worktree's root, and the path in it."""
+    root, path = where
+    full = posixpath.join(root, path)
+    place = Place(Touch(verb, path), full, True, path, path, Facts("file", full, True))
+    for way in _WAYS:
+        for layer, rule in match(layers, numbers, Part(way, places=(place,)), around):
+            if rule.path and not rule.permits:
+                yield layer, rule
+
+
+def weight(
+    layers: tuple[RuleLayer, ...], around: Circumstances, where: tuple[str, str], verb: Verb
+) -> int:
+    """How grave what rules say of such a change is; 0: nothing."""
+    found = (rule.decision for _, rule in ruled(layers, range(1, 8), around, where, verb))
+    return max((decision.rank for decision in found), default=Decision.ALLOW.rank)

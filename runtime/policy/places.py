@@ -111,6 +111,11 @@ class Lens:
                 raise TooManyPaths(f"more than {MAX_REACHED} links in one action")
             yield replace(touch, path=path, pattern=WILD.search(path) is not None, met=True)
 
+    def whole(self) -> Place:
+        """The worktree with all that is in it, read. Of that nothing has to be looked up."""
+        touch = Touch(Verb.READ, ".", deep=True, whole=True)
+        return Place(touch, self.root, True, ".", ".", Facts("dir", self.root, True))
+
     def place(self, touch: Touch, cwd: str = ".") -> Place:
         """What `touch` is about. Of a pattern, the directory before the first wildcard is
         looked at, and the rest is appended to it as written."""

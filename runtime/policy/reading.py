@@ -34,13 +34,15 @@ RemarkStage = Literal["canonicalise", "boundary", "veto", "defaults"]
 @dataclass(frozen=True, slots=True)
 class Touch:
     """`path` as it was written. `deep`: everything below it as well. `met`: no word names it; it
-    is what a link leads to that a pattern, or the way down from a directory, meets."""
+    is what a link leads to that a pattern, or the way down from a directory, meets; `whole`: it is
+    the worktree, for git shows content of files that no word names."""
 
     verb: Verb
     path: str
     pattern: bool = False
     deep: bool = False
     met: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,13 @@ class Part:
     def hands_over(self) -> bool:
         """Whether the run's work leaves its worktree by it."""
         return self.tool == "finish" or self.capability == "push"
+
+    @property
+    def commits(self) -> bool:
+        """Whether the whole tree becomes a commit of the run's branch by it."""
+        if self.tool == "git_commit":
+            return True
+        return self.program == "git" and self.capability == "commit" and "commit" in self.argv
 
     @property
     def contained(self) -> bool:

@@ -95,13 +95,22 @@ class Rule:
         return (
             (not self.tool or self._fits_tool(part) or EVERY in self.tool)
             and (not self.program or self._fits_program(part))
-            and _among(self.role, around.role)
-            and _among(self.kind, around.kind)
-            and _among(self.mode, around.mode)
+            and self._is_for(around)
             and (not self.program or self._fits_arguments(part))
             and (not self.path or self._fits_places(part.places))
             and (not self.host or self._fits_hosts(part))
             and self._holds(around)
+        )
+
+    def concerns(self, around: Circumstances) -> bool:
+        """Whether this rule holds for such a task now, whatever it does."""
+        return self._is_for(around) and self._holds(around)
+
+    def _is_for(self, around: Circumstances) -> bool:
+        return (
+            _among(self.role, around.role)
+            and _among(self.kind, around.kind)
+            and _among(self.mode, around.mode)
         )
 
     def _fits_tool(self, part: Part) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from runtime.core import actions
 from runtime.workflow import roles
 
-from . import canonicalise, hosts, judging, offering, rules
+from . import canonicalise, guarding, hosts, judging, offering, rules
 from .case import NOTHING, Case, Finding
 from .context import MODES, ApprovalFact
 from .decision import Decision
@@ -190,6 +190,9 @@ STAGES: tuple[tuple[str, Stage], ...] = tuple(
 )
 
 
+_WHOLE = "git shows files here that no word names: name their paths, behind -- in a command"
+
+
 def _ruled(case: Case, numbers: range) -> Finding:
     request = case.request
     around = rules.Circumstances(request.role, request.kind, request.mode, case.context.moment)
@@ -198,11 +201,36 @@ def _ruled(case: Case, numbers: range) -> Finding:
         for owner, rule in rules.match(case.context.layers, numbers, part, around):
             case.silenced.add(index)
             reason = rule.reason or f"rule {rule.id} of {owner.name}"
+            if rule.path and any(place.touch.whole for place in part.places):
+                reason = f"{reason}; {_WHOLE}"
             found.append((Remark("defaults", rule.decision, rule.id, reason), owner.number))
+    found += _unseen(case, numbers, around)
     if not found:
         return NOTHING
     remark, layer = max(found, key=lambda one: one[0].decision.rank)
     return Finding(remark.decision, remark.rule, remark.reason, "rule", layer=layer)
+
+
+def _unseen(case: Case, numbers: range, around: rules.Circumstances) -> list[tuple[Remark, int]]:
+    """What rules say of files that a command has changed without naming them, where these go out; of
+    a commit only what they deny."""
+    context = case.context
+    hands_over = any(part.hands_over for part in case.parts)
+    paths = context.changed_guarded if hands_over else ()
+    if not hands_over and any(part.commits for part in case.parts):
+        paths = context.changed_committed
+    found = []
+    for path in paths if context.path_rules else ():
+        where = (case.lens.root, path)
+        for owner, rule in guarding.ruled(context.layers, numbers, around, where):
+            if hands_over or rule.decision is Decision.DENY:
+                why = f" ({rule.reason})" if rule.reason else ""
+                reason = (
+                    f"{path} was changed, about which rule {rule.id} of {owner.name} speaks{why}"
+                )
+                reason += ": put it back" if rule.decision is Decision.DENY else ""
+                found.append((Remark("defaults", rule.decision, rule.id, reason), owner.number))
+    return found
 
 
 def _remarks(parts: Iterable[Part], stage: RemarkStage) -> Iterable[Remark]:

@@ -31,6 +31,7 @@ STAGE_NAMES = (
 )
 CHANGES_VERIFICATION = "changes what the verification runs: "
 CHANGES_GUARDED = "hands over a guarded file: "
+COMMITS_GUARDED = "commits a guarded file: "
 """How the effects begin that name such a file."""
 _MAX_SHOWN = 400
 _MAX_LISTED = 24

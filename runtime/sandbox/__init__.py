@@ -10,6 +10,7 @@ from runtime.sandbox.choice import (
     is_open,
     pinned,
     places,
+    require_covers,
     tried,
 )  # fmt: skip
 from runtime.sandbox.client import end_leftovers
@@ -23,6 +24,6 @@ from runtime.sandbox.toolchains import Toolchain, find_toolchains
 __all__ = [
     "ACCEPTABLE", "Cage", "CageSpec", "Finding", "HostResult", "Limits", "Mount", "OneShot",
     "Result", "Toolchain", "base_etc", "check", "check_for_runs", "end_leftovers",
-    "find_toolchains", "findings", "is_open", "pick_uid", "pinned", "placed", "places", "run_host",
-    "run_one", "shared_etc", "tried", "uid_range",
+    "find_toolchains", "findings", "is_open", "pick_uid", "pinned", "placed", "places",
+    "require_covers", "run_host", "run_one", "shared_etc", "tried", "uid_range",
 ]  # fmt: skip

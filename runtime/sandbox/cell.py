@@ -48,8 +48,11 @@ class Cell:
         *,
         covers: tuple[layout.Cover, ...] = (),
         backend: str = backends.BUBBLEWRAP,
+        noted: Mapping[str, str] | None = None,
     ) -> None:
+        """`noted` stands in the attestation of each command, too."""
         self.spec = spec
+        self._noted = dict(noted or {})
         self._covers = covers
         self._backend = backend
         self._lock = threading.Lock()
@@ -252,7 +255,7 @@ class Cell:
             duration_ms=round(done.seconds * 1000),
             cpu_ms=verdict.cpu_ms,
             peak_memory=verdict.peak_memory,
-            attestation=self._facts | gate.facts | _session(verdict),
+            attestation=self._facts | self._noted | gate.facts | _session(verdict),
             failure=failure,
             stdout_head=len(done.stdout.head),
             stderr_head=len(done.stderr.head) if stderr else 0,

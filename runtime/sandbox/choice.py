@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from runtime.core.errors import BadInput, Unavailable
+from runtime.core.errors import BadInput, Refused, Unavailable
 from runtime.sandbox import backends, direct, selftest
 from runtime.sandbox.layout import Cover
 from runtime.sandbox.prepared import Places
@@ -104,6 +104,18 @@ def backend_for(spec: CageSpec, covers: tuple[Cover, ...]) -> str:
     if finding.backend == backends.LANDLOCK and pin is None:
         _refuse_less(spec, covers, finding)
     return finding.backend
+
+
+def require_covers(spec: CageSpec) -> None:
+    """Raises Refused where commands of a spec are confined by what cannot lay anything over a path;
+    Unavailable as `backend_for`."""
+    name = backend_for(spec, ())
+    if name != backends.BUBBLEWRAP:
+        raise Refused(
+            f"A rule denies paths to every command, and {name} can hide or hold none of them.",
+            remedy="Register the workspace without --sandbox on a machine with bubblewrap, or name"
+            " the tools in the rule, which binds their actions alone.",
+        )
 
 
 def is_open(spec: CageSpec) -> bool:

@@ -1,4 +1,5 @@
-"""What a cage must lay something over in a directory of the host: its `.git`, and sockets.
+"""What a cage must lay something over in a directory of the host: its `.git`, sockets, and what
+rules deny (`denied`).
 
 The directory may hold anything that earlier commands left: links, names without end, directories
 deeper than a path can say. So one descriptor walks down and up again, and no link is followed.
@@ -12,9 +13,10 @@ from collections.abc import Callable
 
 from runtime.core.errors import BadInput
 
-_PATH_BYTES = 3800  # of a socket; more could not be mounted over
+PATH_BYTES = 3800  # of what is covered; more could not be mounted over
 _DOWN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+Look = Callable[[int, list[str]], list[str]]
 
 
 def find(root: str, account: int) -> dict[str, int]:
@@ -30,14 +32,14 @@ def find(root: str, account: int) -> dict[str, int]:
 
     def socket_at(path: list[str]) -> None:
         name = "/".join(path)
-        if len(os.fsencode(root)) + len(os.fsencode(name)) > _PATH_BYTES:
+        if len(os.fsencode(root)) + len(os.fsencode(name)) > PATH_BYTES:
             raise BadInput(
                 f"A socket lies too deep to be covered: {root}/{name[:80]}…",
                 remedy="Remove it.", field="root",
             )  # fmt: skip
         found[name] = stat.S_IFSOCK
 
-    _walk(root, account, socket_at)
+    walk(root, account, lambda at, path: _read(at, path, socket_at), "sockets")
     return found
 
 
@@ -56,21 +58,23 @@ def kind(root: str, name: str) -> int:
         os.close(at)
 
 
-def _walk(root: str, account: int, socket_at: Callable[[list[str]], None]) -> None:
+def walk(root: str, account: int, look: Look, what: str) -> None:
+    """Every directory below `root`, by descriptors alone. `look` gets one open and its path, and
+    gives the names of those in it to go into. Raises as `find`; `what` is searched for."""
     at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         path: list[str] = []
-        folders = [_read(at, path, socket_at)]
+        folders = [look(at, path)]
         places = [_place(at)]
         while folders:
             if folders[-1]:
                 name = folders[-1].pop()
-                below = _enter(at, name, root, path, account)
+                below = _enter(at, name, (root, path, account, what))
                 if below is not None:
                     os.close(at)
                     at = below
                     path.append(name)
-                    folders.append(_read(at, path, socket_at))
+                    folders.append(look(at, path))
                     places.append(_place(at))
                 continue
             folders.pop()
@@ -82,7 +86,7 @@ def _walk(root: str, account: int, socket_at: Callable[[list[str]], None]) -> No
                 path.pop()
                 if _place(at) != places[-1]:
                     raise BadInput(
-                        f"{root} changes while it is searched for sockets.",
+                        f"{root} changes while it is searched for {what}.",
                         remedy="Try again when nothing else works in it.", field="root",
                     )  # fmt: skip
     finally:
@@ -103,8 +107,9 @@ def _read(at: int, path: list[str], socket_at: Callable[[list[str]], None]) -> l
     return folders
 
 
-def _enter(at: int, name: str, root: str, path: list[str], account: int) -> int | None:
+def _enter(at: int, name: str, about: tuple[str, list[str], int, str]) -> int | None:
     """A directory below `at`, None for one that is not there or that no command could open."""
+    root, path, account, what = about
     try:
         return os.open(name, _DOWN, dir_fd=at)
     except FileNotFoundError:
@@ -118,7 +123,7 @@ def _enter(at: int, name: str, root: str, path: list[str], account: int) -> int 
             return None
         shown = "/".join([root, *path, name])[:200]
         raise BadInput(
-            f"{shown} cannot be searched for sockets: {error.strerror}.",
+            f"{shown} cannot be searched for {what}: {error.strerror}.",
             remedy="Make it readable or remove it.", field="root",
         ) from error  # fmt: skip
 

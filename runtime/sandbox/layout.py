@@ -28,7 +28,8 @@ _WALLS = (
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """Something laid over a path inside a mount that is really there: read-only, or hidden.
+    """Something laid over a path inside a mount that is really there: read-only, or hidden; a
+    `folder` is hidden by an empty one. `writable`: it is itself, so that it cannot be moved.
 
     The caller has made sure that no part of `target` is a link and that `target` exists; else
     bubblewrap would create it on the host.
@@ -36,6 +37,8 @@ class Cover:
 
     target: str
     hide: bool
+    folder: bool = False
+    writable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +88,25 @@ def _arguments(
         if mount.only in (None, profile):
             words += ["--bind" if mount.writable else "--ro-bind", place, mount.target]
     for cover in covers:
-        words += ["--ro-bind", _cover_source(cover, laid), cover.target]
+        words += _over(cover, laid)
     words += ["--remount-ro", "/"]
     arguments = b"".join(os.fsencode(word) + b"\0" for word in words)
     if len(arguments) > _ARGUMENT_BYTES:
         raise BadInput(
             f"The cage has too many mounts: {len(laid)}, and {len(covers)} covered paths.",
-            remedy="Remove sockets and environments that are not needed.",
+            remedy="Remove sockets and environments that are not needed, and deny folders rather than"
+            " their files.",
             field="mounts",
         )
     return arguments
+
+
+def _over(cover: Cover, laid: list[tuple[Mount, str]]) -> list[str]:
+    if cover.hide and cover.folder:
+        empty = ["--perms", "0555", "--size", "4096", "--tmpfs", cover.target]
+        return [*empty, "--remount-ro", cover.target]
+    how = "--bind" if cover.writable else "--ro-bind"
+    return [how, _cover_source(cover, laid), cover.target]
 
 
 def _cover_source(cover: Cover, laid: list[tuple[Mount, str]]) -> str:

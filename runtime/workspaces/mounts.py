@@ -92,6 +92,12 @@ def spec(
     )
 
 
+def without_git(spec: CageSpec) -> CageSpec:
+    """The same cage, in which nothing of the git directory is."""
+    kept = tuple(mount for mount in spec.mounts if mount.target not in (caged.GIT, caged.SCRATCH))
+    return dataclasses.replace(spec, mounts=kept)
+
+
 def _interpreter(environment: str) -> list[Mount]:
     """The Python installation that a virtual environment's own python points to."""
     try:

@@ -56,9 +56,9 @@ class Objects:
             if mode != DIRECTORY:
                 return None
             here = self._get(sha)
-            if not isinstance(here, Tree) or name.encode() not in here:
+            if not isinstance(here, Tree) or os.fsencode(name) not in here:
                 return None
-            mode, raw = here[name.encode()]
+            mode, raw = here[os.fsencode(name)]
             sha = raw.decode()
         return mode, sha
 

@@ -132,10 +132,11 @@ class RunSpace:
 
     # What a cage and an editor need
 
-    def spec(self, label: str = "") -> CageSpec:
-        """The cage of this worktree."""
-        git, linked = self.repository.path, self._linked()
-        return mounts.spec(self.workspace, self.folder, git, self.uid, label, linked, self._etc)
+    def spec(self, label: str = "", *, git: bool = True) -> CageSpec:
+        """The cage of this worktree; without `git` it has no view of the git directory."""
+        view, linked = self.repository.path, self._linked()
+        spec = mounts.spec(self.workspace, self.folder, view, self.uid, label, linked, self._etc)
+        return spec if git else mounts.without_git(spec)
 
     @cached_property
     def _etc(self) -> str:

@@ -48,8 +48,11 @@ def command(action: Action) -> Exec:
     if isinstance(action, GitShow):
         rev = _revision(action.rev)
         if action.path is None:
+            before, colon, inside = rev.partition(":")
+            if colon and "{" not in rev:
+                rev = f"{_commit_of(before)}:{inside}"
             return _git("show", *_PLAIN, "--no-show-signature", "--stat", "--patch", rev, "--")
-        return _git("show", *_PLAIN, f"{rev}:{'/'.join(split(action.path))}")
+        return _git("show", *_PLAIN, f"{_commit_of(rev)}:{'/'.join(split(action.path))}")
     raise TypeError(f"{type(action).__name__} is no git action that reads")
 
 
@@ -123,6 +126,11 @@ def _git(*args: str) -> Exec:
 
 def _path(path: str | None) -> tuple[str, ...]:
     return () if path is None else ("/".join(split(path)) or ".",)
+
+
+def _commit_of(rev: str) -> str:
+    """Of a commit or of a tag, not of a tree: in one of these paths begin elsewhere."""
+    return f"{rev}^{{commit}}"
 
 
 def _revision(rev: str) -> str:

@@ -13,8 +13,8 @@ class JobEnded(Payload):
     """A background job is over.
 
     `reason`: `exited`, `timed_out`, `limit`, `failed` (by itself), `stopped` (the model),
-    `verify`, `finish`, `waiting`, `slice`, `stop`, `cancelled`, `task_failed` (the runtime), or
-    `lost`: its worker died. `detail` says how in one line; `characters` is how much it printed.
+    `verify`, `finish`, `waiting`, `slice`, `stop`, `rules`, `cancelled`, `task_failed` (the
+    runtime), or `lost`: its worker died. `detail` says how in one line; `characters` is how much it printed.
     `action`: the one that started it.
     """
 

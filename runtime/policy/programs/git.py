@@ -7,6 +7,7 @@ import re
 from ..decision import Decision
 from ..reading import Touch, Verb
 from ..words import listed
+from . import git_content
 from .git_options import SHOWN, WRITING
 from .model import (
     Found,
@@ -74,12 +75,17 @@ def _global(program: Program, args: tuple[str, ...], found: Found) -> None:
 
 def _revisions(program: Program, args: tuple[str, ...], found: Found) -> None:
     """`HEAD:path` and `:path` show a file; other words may be paths as well."""
+    _content(program, args, found)
     for word in found.operands:
         _, colon, path = word.partition(":")
         if colon and path and not path.startswith("/"):
             found.touches.append(Touch(Verb.READ, path))
         elif not colon and word not in ("HEAD", "."):
             found.touches.append(Touch(Verb.READ, word, deep=True))
+
+
+def _content(program: Program, args: tuple[str, ...], found: Found) -> None:
+    git_content.see(program.name.rpartition(" ")[2], args, found)
 
 
 def _commit(program: Program, args: tuple[str, ...], found: Found) -> None:
@@ -165,6 +171,7 @@ _LISTING = frozenset(
 
 def _references(program: Program, args: tuple[str, ...], found: Found) -> None:
     """Branches and tags: listed, or made."""
+    _content(program, args, found)
     if found.operands and not _LISTING.intersection(args):
         found.remark(Decision.ASK, f"{program.name} write", "makes or changes a reference")
         found.changes = True
@@ -174,6 +181,7 @@ def _only(*words: str) -> Reader:
     """A reader for subcommands of which only some second words merely look."""
 
     def reader(program: Program, args: tuple[str, ...], found: Found) -> None:
+        _content(program, args, found)
         first = next(iter(found.operands), "")
         if first not in words:
             found.remark(Decision.ASK, f"{program.name} {first}".strip(), "changes the repository")
@@ -253,7 +261,13 @@ SUBCOMMANDS = table(
     ),
     *_looks("cat-file", asks("runs filters of the configuration", "--filters --textconv")),
     Program(
-        "git grep", reads_only=True, strict=True, operands=Operands.READ, skip=1, options=_GREP
+        "git grep",
+        reads_only=True,
+        strict=True,
+        operands=Operands.READ,
+        skip=1,
+        options=_GREP,
+        reader=_content,
     ),
     Program(
         "git help",
@@ -312,11 +326,12 @@ SUBCOMMANDS = table(
             network=True,
             operands=Operands.FREE,
             options=(runs("--upload-pack -u --exec"),),
+            reader=_content,
         )
         for name in WRITING["talks to a remote"].split()
     ),
     *(
-        Program(f"git {name}", Decision.ASK, why, operands=Operands.FREE)
+        Program(f"git {name}", Decision.ASK, why, operands=Operands.FREE, reader=_content)
         for why, names in WRITING.items()
         if why != "talks to a remote"
         for name in names.split()

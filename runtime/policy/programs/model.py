@@ -59,7 +59,10 @@ class Found:
     """What a reader noticed. `inner`: command lines that this one runs; `script`: shell text
     that it runs; `environment`: `NAME=value` it sets for them; `remotes`: where git pushes to;
     `cwd`: where it works from then on; `local`: it looks for them among the project's own tools;
-    `follows`: of directories it takes what the links below them lead to."""
+    `follows`: of directories it takes what the links below them lead to. `whole`: it shows content
+    of the tree that no word names; so it does if one of the `unsure` words is no file. `deeper`:
+    touches of all that lies below, `rooted`: such whose paths begin at the worktree's root. These
+    four count for rules about paths."""
 
     touches: list[Touch] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
@@ -73,6 +76,10 @@ class Found:
     network: bool = False
     changes: bool = False
     operands: list[str] = field(default_factory=list)
+    whole: bool = False
+    unsure: list[str] = field(default_factory=list)
+    deeper: list[Touch] = field(default_factory=list)
+    rooted: list[Touch] = field(default_factory=list)
 
     def remark(self, decision: Decision, rule: str, reason: str) -> None:
         """A developer default."""

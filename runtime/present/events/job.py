@@ -20,6 +20,7 @@ _WHY = {
     "waiting": "the task waits for a person",
     "slice": "the worker gave the task back",
     "stop": "the worker was stopped",
+    "rules": "rules deny other paths now",
     "cancelled": "the run was cancelled",
     "task_failed": "the task failed",
     "lost": "its worker died",
