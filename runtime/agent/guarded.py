@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from runtime.core.digests import sha256
-from runtime.gating.context import Weigh
+from runtime.gating import Ruled
 from runtime.journal.kinds import CheckpointCreated
 from runtime.policy.guarding import guarded
 from runtime.policy.reading import COMMANDS
@@ -29,11 +29,11 @@ _NO_FILE = "no file"
 def unseen(session: Session, checkpoint: CheckpointCreated) -> set[str]:
     """Guarded files of a checkpoint that are not what an edit said that it would make of them:
     the gate was asked about each edit, and about nothing else that changed meanwhile."""
-    weigh = session.weigh()
+    ruled = session.ruled() if checkpoint.files else None
     found = {
         path
         for path in checkpoint.files
-        if guarded(unwritten(path)) or (weigh and _weight(session, weigh, checkpoint.tree, path))
+        if guarded(unwritten(path)) or (ruled and _weight(session, ruled, checkpoint.tree, path))
     }
     pending = session.state.pending
     if found and pending is not None and pending.action == checkpoint.action:
@@ -99,22 +99,19 @@ def committed(session: Session, body: dict[str, Any]) -> str:
 def delivered(session: Session, tree: str) -> list[str]:
     """Such files that a tree holds otherwise than where the run began, those first about which
     rules say most. What no task may change counts, however it came: the rule may be younger."""
-    marked, binding = session.state.guarded_changed, session.binding()
-    if not tree or not (marked or binding):
+    marked, ruled = session.state.guarded_changed, session.ruled()
+    if not tree or not (marked or (ruled and ruled.binding)):
         return []
     changed = session.space.changed_files(session.state.base_tree, tree)
     found = [
-        path
-        for _, path in changed
-        if path in marked or (binding is not None and binding.forbids(unwritten(path)))
+        path for _, path in changed if path in marked or (ruled and ruled.forbids(unwritten(path)))
     ]
-    weigh = session.weigh()
-    if weigh is None:
+    if ruled is None:
         return found
-    return sorted(found, key=lambda path: -_weight(session, weigh, tree, path))
+    return sorted(found, key=lambda path: -_weight(session, ruled, tree, path))
 
 
-def _weight(session: Session, weigh: Weigh, tree: str, path: str) -> int:
+def _weight(session: Session, ruled: Ruled, tree: str, path: str) -> int:
     names = tuple(unwritten(path).split("/"))
     removed = session.space.repository.objects.entry(tree, names) is None
-    return weigh(unwritten(path), removed)
+    return ruled.weight(unwritten(path), removed=removed)

@@ -29,7 +29,6 @@ from runtime.workspaces.paths import unwritten
 from . import guarded
 from .preparing import refuse_finish
 from .session import Session
-from .state import State
 
 
 def watched(session: Session, paths: Sequence[str]) -> list[str]:
@@ -94,21 +93,18 @@ def judged(session: Session, body: dict[str, Any]) -> Subject:
     state, finishes = session.state, body["kind"] == "finish"
     if finishes and refuse_finish(state):
         return session.subject
-    tree = guarded.handed_over(session, body)
-    commit = guarded.committed(session, body) if session.weigh() else ""
-    if not (tree or commit) or not (_marked(state) or session.binding()):
+    tree, commit = guarded.handed_over(session, body), guarded.committed(session, body)
+    if not (tree or commit):
         return session.subject
-    out = tuple(guarded.delivered(session, tree))
+    ruled = session.ruled()
+    if not (state.inputs_changed or state.guarded_changed or (ruled and ruled.binding)):
+        return session.subject
     return replace(
         session.subject,
         changed_inputs=tuple(delivered(session)) if finishes else (),
-        changed_guarded=out,
-        changed_committed=tuple(guarded.delivered(session, commit)),
+        changed_guarded=tuple(guarded.delivered(session, tree)),
+        changed_committed=tuple(guarded.delivered(session, commit)) if ruled else (),
     )
-
-
-def _marked(state: State) -> bool:
-    return bool(state.inputs_changed or state.guarded_changed)
 
 
 def delivered(session: Session) -> list[str]:

@@ -18,8 +18,7 @@ from runtime.budgets import Price
 from runtime.core import canonical
 from runtime.core.actions import MAX_TIMEOUT, Action, parse
 from runtime.core.errors import BadInput
-from runtime.gating import Subject
-from runtime.gating.context import Weigh
+from runtime.gating import Ruled, Subject
 from runtime.journal import append as journal
 from runtime.journal.append import Change, Row
 from runtime.journal.deltas import remove
@@ -185,13 +184,13 @@ class Session:
         limits = replace(spec.limits, memory_bytes=memory)
         return Cage(replace(spec, limits=limits), covers=covers, noted=noted)
 
-    def binding(self) -> Binding | None:
-        """The rules that bind commands now, whatever these do."""
-        return gating.binding(self.subject, journal.now())
+    def ruled(self) -> Ruled | None:
+        """What rules say of paths now, whatever actions name; None: nothing."""
+        return gating.ruled(self.subject, journal.now())
 
-    def weigh(self) -> Weigh | None:
-        """What rules say now of a change that no action named."""
-        return gating.weigh(self.subject, journal.now())
+    def _binding(self) -> Binding | None:
+        found = self.ruled()
+        return found.binding if found else None
 
     @cached_property
     def walls(self) -> Walls:
@@ -199,7 +198,7 @@ class Session:
         return Walls(
             self.space,
             self._label,
-            binding=self.binding,
+            binding=self._binding,
             base=lambda: self.state.base_tree,
             plain=lambda: self.cage,
             make=self._made,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -27,7 +27,6 @@ from runtime.policy.rules import Circumstances
 
 from . import grants, policies
 
-Weigh = Callable[[str, bool], int]
 AGENT_HOME = "/home/agent"
 
 
@@ -127,29 +126,30 @@ def layers_of(subject: Subject, book: Book) -> tuple[RuleLayer, ...]:
     )
 
 
-def binding(subject: Subject, now: datetime) -> Binding | None:
-    """The rules in force that bind its commands, whatever these do; None: there are none.
+@dataclass(frozen=True)
+class Ruled:
+    """What the rules about paths say of a task now, beyond what its actions name. `binding`: those
+    that hold for its commands whatever these do."""
 
-    Raises `PolicyFault` as `decide` does.
-    """
-    layers = layers_of(subject, policies.in_force("worker"))
-    return bind(layers, _around(subject, now), subject.root)
+    layers: tuple[RuleLayer, ...]
+    around: Circumstances
+    root: str
+    binding: Binding | None
+
+    def weight(self, path: str, *, removed: bool) -> int:
+        """How grave it is that a file was changed, or removed, by what no action named; 0: not."""
+        verb = Verb.DELETE if removed else Verb.WRITE
+        return weight(self.layers, self.around, (self.root, path), verb)
+
+    def forbids(self, path: str) -> bool:
+        """Whether no task may ever change a file."""
+        return self.binding is not None and self.binding.forbids(path)
 
 
-def weigh(subject: Subject, now: datetime) -> Weigh | None:
-    """How grave what the rules in force say is, of a change that no action named: of a path, and
-    whether it was removed; None: none of them is about paths. Raises `PolicyFault`."""
+def ruled(subject: Subject, now: datetime) -> Ruled | None:
+    """What the rules in force say of paths; None: nothing. Raises `PolicyFault` as `decide`."""
     layers = layers_of(subject, policies.in_force("worker"))
     if not any(rule.path for layer in layers for rule in layer.rules):
         return None
-    around = _around(subject, now)
-
-    def found(path: str, removed: bool) -> int:
-        verb = Verb.DELETE if removed else Verb.WRITE
-        return weight(layers, around, (subject.root, path), verb)
-
-    return found
-
-
-def _around(subject: Subject, now: datetime) -> Circumstances:
-    return Circumstances(subject.role, subject.kind, subject.mode, now)
+    around = Circumstances(subject.role, subject.kind, subject.mode, now)
+    return Ruled(layers, around, subject.root, bind(layers, around, subject.root))

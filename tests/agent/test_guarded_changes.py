@@ -106,7 +106,7 @@ def test_only_what_the_edit_said_it_would_make_counts_as_seen(cast, content):
     after = sha256(content.encode())
     pending = Pending(point.action, "write_file", 1, {}, started=True, path=CI, after=after)
     state = State(tree=told.of("run.submitted")[0]["tree"], pending=pending)
-    session = SimpleNamespace(state=state, space=space(told), weigh=lambda: None)
+    session = SimpleNamespace(state=state, space=space(told), ruled=lambda: None)
     assert guarded.unseen(session, point) == (set() if content == "on: push\n" else {CI})
 
 
@@ -118,7 +118,7 @@ def test_a_link_in_the_place_of_a_file_that_a_patch_removes_is_not_what_was_seen
     files = ((CI, f"644 {sha256(b'on: push')}", ""),)
     pending = Pending(point.action, "apply_patch", 1, {}, started=True, files=files)
     state = State(tree=told.of("run.submitted")[0]["tree"], pending=pending)
-    session = SimpleNamespace(state=state, space=space(told), weigh=lambda: None)
+    session = SimpleNamespace(state=state, space=space(told), ruled=lambda: None)
     assert guarded.unseen(session, point) == {CI}
 
 
