@@ -78,4 +78,4 @@ def test_where_nobody_may_answer_the_history_names_the_command_that_helps(
 ) -> None:
     approval = reminded(factories.Story(bob, place).ask(decision="ESCALATE"))
     page = signed_in(bob).get(f"/runs/{approval.run_id}/").text
-    assert "Nobody here may answer it." in page and "--role security" in page
+    assert "Nobody here may answer it. <code>" in page and "--role security</code>" in page

@@ -86,19 +86,20 @@ def _reminded(facts: Facts) -> View:
         "a tenth of its time is left" if last else "half of its time is over",
         _minute(facts.text("expires_at")),
     )
-    return View(title, "clock", "deny" if last else "ask", "loud", html.prose(_answerers(facts)))
+    return View(title, "clock", "deny" if last else "ask", "loud", _answerers(facts))
 
 
-def _answerers(facts: Facts) -> str:
+def _answerers(facts: Facts) -> SafeString:
     names = [str(name) for name in facts.items("may_answer")]
     if facts.number("more"):
         names.append(f"{facts.number('more')} more")
     if names:
-        return f"May answer: {', '.join(names)}."
+        return html.prose(f"May answer: {', '.join(names)}.")
     if facts.stored("may_answer"):
-        return ""
+        return html.EMPTY
     role = "security" if facts.text("decision") == "ESCALATE" else "reviewer"
-    return f"Nobody here may answer it. `m31a user add NAME --role {role}` adds somebody."
+    helps = f"Nobody here may answer it. `m31a user add NAME --role {role}` adds somebody."
+    return format_html("<p>{}</p>", text.marked(helps))
 
 
 def _minute(stamp: str) -> str:
