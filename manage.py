@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
     lock = TEST if argv[0] == "test" else RUNTIME
     if not inside() or not fits(lock):
         try:
-            enter(lock, argv)
+            enter(lock, [os.path.join(ROOT, "manage.py"), *argv])
         except Failure as failure:
             return complain(str(failure))
     os.environ.pop(AGAIN, None)
@@ -107,7 +107,18 @@ def fits(lock: str) -> bool:
         return False
 
 
-def enter(lock: str, argv: list[str]) -> None:
+def inhabit() -> None:
+    """For a script that needs what the tests need: it goes on in `.venv`, built where it must be."""
+    if inside() and fits(TEST):
+        os.environ.pop(AGAIN, None)
+        return
+    try:
+        enter(TEST, sys.argv)
+    except Failure as failure:
+        sys.exit(complain(str(failure)))
+
+
+def enter(lock: str, words: list[str]) -> None:
     """Build what is missing, then become the same command in `.venv` (same process id)."""
     if not fits(lock):
         if os.environ.get(AGAIN) == str(os.getpid()):
@@ -120,7 +131,7 @@ def enter(lock: str, argv: list[str]) -> None:
         os.environ[AGAIN] = str(os.getpid())
     if sys.stdout is not None:  # closed by the caller
         sys.stdout.flush()
-    os.execv(PYTHON, [PYTHON, os.path.join(ROOT, "manage.py"), *argv])
+    os.execv(PYTHON, [PYTHON, *words])
 
 
 def build(lock: str) -> None:

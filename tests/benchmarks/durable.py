@@ -25,6 +25,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
+import manage  # noqa: E402
+
+manage.inhabit()
+
 BOUNDS = {
     "claim_ms_p50": 10.0,
     "claim_ms_p99": 100.0,

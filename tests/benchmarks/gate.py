@@ -23,6 +23,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
+import manage  # noqa: E402
+
+manage.inhabit()
+
 from runtime.policy import Context, RuleLayer, gate  # noqa: E402
 from runtime.policy.language import Book, place_of, read  # noqa: E402
 from runtime.policy.testing import request, shell, tool  # noqa: E402

@@ -24,6 +24,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "cage")]
+
+import manage  # noqa: E402
+
+manage.inhabit()
 RESIDENT = 300 << 20
 TIMES_BWRAP, TIMES_PLAIN = 1.5, 2.0
 KILL_MS, TREE = 200.0, 100

@@ -22,6 +22,11 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+import manage  # noqa: E402
+
+manage.inhabit()
 BOUND_MS = 25.0
 GROWTH = 1.2
 BWRAP = [

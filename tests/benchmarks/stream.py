@@ -23,10 +23,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import sync_playwright
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+
+import manage  # noqa: E402
+
+manage.inhabit()
+
+from playwright.sync_api import sync_playwright  # noqa: E402
 
 from tests.benchmarks.stream_parts import MARK, RECITE, Listener, Memory, Speaker, sign_in  # noqa: E402
 from tests.worker.installation import COMMAND, Installation  # noqa: E402
