@@ -36,6 +36,8 @@ class Ground:
         self.host, self.ws = f"{self.base}/host", f"{self.base}/ws"
         self.blob = self._files()
         self.listeners: list[socket.socket] = []
+        self.waiting: list[threading.Thread] = []
+        self.closed = False
         self.hits: list[str] = []
         self._sockets()
         self.key = 0x31A00000 | (os.getpid() & 0xFFFFF)
@@ -133,7 +135,8 @@ class Ground:
         self, name: str, one: socket.socket, loop: Callable[[str, socket.socket], None]
     ) -> None:
         self.listeners.append(one)
-        threading.Thread(target=loop, args=(name, one), daemon=True).start()
+        self.waiting.append(threading.Thread(target=loop, args=(name, one), daemon=True))
+        self.waiting[-1].start()
 
     def _accept(self, name: str, one: socket.socket) -> None:
         while True:
@@ -150,6 +153,8 @@ class Ground:
         while True:
             try:
                 _, peer = one.recvfrom(99)
+                if self.closed:
+                    return
                 self.hits.append(name)
                 if peer:
                     one.sendto(self.secret.encode(), peer)
@@ -226,6 +231,14 @@ class Ground:
         """End what was started and remove what was made."""
         self.decoy.kill()
         self.decoy.wait()
+        # Closed under a thread that waits, its number is another socket's a moment later.
+        self.closed = True
+        for one in self.listeners:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        for thread in self.waiting:
+            thread.join(5)
+            assert not thread.is_alive()
         for one in self.listeners:
             one.close()
         for fd in (self.leak, self.leak_folder):
