@@ -18,6 +18,7 @@ from runtime import approvals, faults, tasks
 from runtime.core import likeness
 from runtime.core.actions import Action, AskHuman, Finish
 from runtime.core.errors import BadInput, M31AError, Refused, StaleFence, Unavailable
+from runtime.journal import newer
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import ActionCompleted
 from runtime.providers import ProviderError
@@ -70,6 +71,8 @@ def drive(
         _slice(session)
     except StaleFence:
         _let_go(claim, session)
+    except newer.Newer as error:
+        _leave(claim, error)
     except (OperationalError, InterfaceError, InternalError):
         raise
     except (Unavailable, Refused, ProviderError, BadInput) as error:
@@ -112,18 +115,34 @@ def _let_go(claim: Claim, session: Session | None) -> None:
         endings.acknowledge_cancel(claim, last, rows)
 
 
+def _leave(claim: Claim, error: newer.Newer) -> None:
+    """Nothing was done yet, and nothing is: a worker that knows the whole record will."""
+    log.warning("%s", error)
+    try:
+        tasks.leave(claim, error.found)
+    except StaleFence:
+        _let_go(claim, None)
+
+
 def _slice(session: Session) -> None:
     while not session.lost.is_set():
         if session.cancel.is_set():
             return _let_go(session.claim, session)
-        if session.stop.is_set() or session.over:
-            why = "stop" if session.stop.is_set() else "slice"
+        if why := _due(session):
             background.end_all(session, why)
             return tasks.release(session.claim, why)
         background.report(session)
         if not _advance(session):
             return None
     return None
+
+
+def _due(session: Session) -> str:
+    """Why this hold ends before its next step; mostly it does not. A newer version may have
+    written to another task of the run meanwhile."""
+    if session.stop.is_set():
+        return "stop"
+    return "slice" if session.over or newer.of(session.run.pk) else ""
 
 
 def _after_loss(session: Session) -> None:

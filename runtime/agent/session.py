@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from runtime.core.actions import MAX_TIMEOUT, Action, parse
 from runtime.core.errors import BadInput
 from runtime.gating import Ruled, Subject
 from runtime.journal import append as journal
+from runtime.journal import newer
 from runtime.journal.append import Change, Row
 from runtime.journal.deltas import remove
 from runtime.journal.draft import draft, whole
@@ -105,13 +107,18 @@ class Session:
         self.jobs = Jobs(claim.run, claim.task, self.interrupt)
 
     def _fold(self) -> State:
-        events = (
-            (row.type, row.task, whole(row.payload, REGISTRY[row.type]))
-            if row.type in WHOLE
-            else (row.type, row.task, row.payload)
-            for row in every(self.run.pk)
-        )
-        return states.fold(self.task.pk, events)
+        """Raises `Newer` where the record holds what this version does not know: the claim looks
+        at what the writer noted, this at the record itself."""
+        return states.fold(self.task.pk, self._events())
+
+    def _events(self) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+        rows = every(self.run.pk)
+        for row in rows:
+            if newer.strange(row):
+                raise newer.Newer(self.run.pk, filter(None, map(newer.strange, chain([row], rows))))
+            needed = row.type in WHOLE
+            payload = whole(row.payload, REGISTRY[row.type]) if needed else row.payload
+            yield row.type, row.task, payload
 
     @cached_property
     def space(self) -> RunSpace:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from runtime.core import canonical, clock, texts
 from runtime.core.errors import BadInput, Conflict, NotFound
+from runtime.journal import newer
 from runtime.journal.append import new_id
 from runtime.journal.book import Book, open_run
 from runtime.journal.kinds import ApprovalApproved, ApprovalDenied, GrantCreated
@@ -41,9 +42,10 @@ def settle(
     1. Lock the run, the task, the approval. 2. A settled one: the same answer of the same person
     is a repetition, any other raises `Conflict` with the outcome. 3. Past its time it expires
     here. 4. The right is read from the database now. 5. What was seen must be what would
-    run. 6. Answer, grant, event and wake-up.
+    run, of a run that this version knows in full. 6. Answer, grant, event and wake-up.
 
-    Raises `NotFound`, `BadInput`, `Refused` (no right), `Conflict` (too late, or changed).
+    Raises `NotFound`, `BadInput`, `Refused` (no right, or `Newer`), `Conflict` (too late, or
+    changed).
     """
     wanted = _check_input(verdict, comment)
     comment = redactor().text(comment)
@@ -62,6 +64,8 @@ def settle(
         else:
             check_right(approval, by)
             check_seen(approval, seen_digest)
+            if wanted == "approved":
+                newer.require(run_id)
             offered = _offered(approval, span, rule)
             _answer(book, approval, by, wanted, span, scope, comment, offered)
             wake(book, task, wanted)

@@ -7,6 +7,7 @@ from typing import Any
 from runtime.core import canonical
 from runtime.core.actions import Action, InvalidAction, parse
 from runtime.core.errors import BadInput, Conflict, NotFound, Refused
+from runtime.journal import newer
 from runtime.journal.book import open_run
 from runtime.journal.kinds import ActionEdited
 from runtime.journal.retrying import retrying
@@ -41,6 +42,7 @@ def edit(approval_id: str, *, by: User, action: object, seen_digest: str | None 
         elif approval.state == Approval.State.PENDING:
             check_right(approval, by)
             check_seen(approval, seen_digest)
+            newer.require(run_id)
             body = _checked(approval, edited)
             supersede(book, approval, f"{by.get_username()} changed the action")
             event = ActionEdited(

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from runtime.core.errors import Conflict, NotFound
+from runtime.journal import newer
 from runtime.journal.append import now
 from runtime.journal.book import Book, open_run
 from runtime.journal.kinds import (
@@ -49,8 +50,10 @@ def expire(book: Book, task: Task, approval: Approval) -> None:
 
 def expire_due() -> int:
     """Expire the pending approvals that are past their time, oldest first, at most `PAGE` of
-    them; how many. One that cannot be ended keeps no other from its end."""
-    due = Approval.objects.filter(state=Approval.State.PENDING, expires_at__lte=now())
+    them; how many. One that cannot be ended keeps no other from its end. Those of runs that a
+    newer version recorded are that version's."""
+    pending = Approval.objects.filter(newer.readable(), state=Approval.State.PENDING)
+    due = pending.filter(expires_at__lte=now())
     return each(due.order_by("expires_at", "pk"), _expire_one, "expired")
 
 

@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from runtime.core import canonical
 from runtime.core.errors import NotFound, Unavailable
 from runtime.gating import policies, recorded
+from runtime.journal import newer
 from runtime.journal.append import now
 from runtime.journal.book import open_run
 from runtime.journal.kinds import TaskReady
@@ -43,7 +44,8 @@ class Regate:
         book = policies.in_force(by)
         if book.hash != self._hash:
             self._hash, self._same = book.hash, set()
-        rows = Approval.objects.filter(state=Approval.State.PENDING, kind=Approval.Kind.ACTION)
+        pending = Approval.objects.filter(newer.readable(), state=Approval.State.PENDING)
+        rows = pending.filter(kind=Approval.Kind.ACTION)
         open_now = list(rows.order_by("id").values_list("pk", flat=True)[:PAGE])
         self._same.intersection_update(open_now)
         ended = 0

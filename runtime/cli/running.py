@@ -22,6 +22,7 @@ from runtime.worker import incarnation, inline, presence
 from . import output
 
 CODES = {"succeeded": 0, "failed": 1, "cancelled": 3, "waiting": 4}
+ENDED = ("succeeded", "failed", "cancelled")
 POLL_SECONDS = 0.2
 MAX_SCRIPT = 16 << 20
 
@@ -155,6 +156,7 @@ def _wait(run_id: str) -> str:
     Where no worker lives, this process works on that run.
     """
     told = False
+    _note_newer(runs.status(run_id))
     while not _settled(run_id):
         if _worker_lives():
             time.sleep(POLL_SECONDS)
@@ -185,6 +187,8 @@ def _worker_lives() -> bool:
 def _status(call: Any) -> int:
     run = call.options.run
     found: Any = runs.status(run) if run else runs.summaries()
+    for one in [found] if run else found:
+        _note_newer(one)
     if call.json:
         output.document(found)
         return 0
@@ -198,13 +202,22 @@ def _status(call: Any) -> int:
     return 0
 
 
+def _note_newer(found: dict[str, Any]) -> None:
+    """Why nobody here goes on with a run, where that is so."""
+    if "newer" in found and found["state"] not in ENDED:
+        output.note(
+            f"Run {found['run']} was recorded by a newer version: {found['newer']}. "
+            "This version leaves it alone; start a worker of that version."
+        )
+
+
 def _open(count: int) -> str:
     return f"{count} open question" + ("" if count == 1 else "s")
 
 
 def _watch(call: Any) -> int:
     run, after = call.options.run, 0
-    runs.status(run)
+    _note_newer(runs.status(run))
     while True:
         settled = _settled(run)
         for event in read.every(run, after):

@@ -21,9 +21,9 @@ from django.db.transaction import atomic, on_commit
 from runtime import faults
 from runtime.core import clock, ids
 from runtime.core.errors import StaleFence
-from runtime.models import Artifact, Event, Run, Task
+from runtime.models import Artifact, Event, NewerKind, Run, Task
 
-from . import chain, hint
+from . import chain, hint, newer
 from .chain import By, Draft
 from .draft import draft
 from .draft import moved as moved_out
@@ -138,7 +138,8 @@ def _commit(work: _Work) -> None:
             seq, prev_hash = head
             new = chain.rows(by, moment, seq, prev_hash, work.drafts)
             cursor.executemany(_insert(connection.alias, Event, COLUMNS), new)
-            for row in (*work.rows, *references(by, work.drafts, work.at)):
+            beside = (*references(by, work.drafts, work.at), *_newer(by.run, work.drafts))
+            for row in (*work.rows, *beside):
                 values = row.numbered(seq + 1, moment)
                 cursor.execute(
                     _insert(connection.alias, row.model, tuple(values)),
@@ -182,6 +183,12 @@ def references(by: By, drafts: Sequence[Draft], at: datetime) -> list[Row]:
         for item in drafts
         for name, digest, size in moved_out(item.given)
     ]
+
+
+def _newer(run: str, drafts: Sequence[Draft]) -> list[Row]:
+    """A row for every kind among them that not every version reads."""
+    kinds = newer.beyond((item.type, item.v) for item in drafts)
+    return [Row(NewerKind, {"run": run, "type": type_, "v": v}) for type_, v in kinds]
 
 
 def _prove(
@@ -234,7 +241,7 @@ def _insert(alias: str, model: type[models.Model], names: tuple[str, ...]) -> st
     connection = connections[alias]
     columns = ", ".join(_column(connection, model, name) for name in names)
     marks = ", ".join(["%s"] * len(names))
-    again = " ON CONFLICT DO NOTHING" if model is Artifact else ""
+    again = " ON CONFLICT DO NOTHING" if model in (Artifact, NewerKind) else ""
     return f"INSERT INTO {_table(connection, model)} ({columns}) VALUES ({marks}){again}"
 
 

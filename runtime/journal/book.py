@@ -17,9 +17,9 @@ from runtime import faults
 from runtime.core import clock, ids
 from runtime.core.digests import first_head
 from runtime.core.errors import NotFound, Unavailable
-from runtime.models import Artifact, Event, Run
+from runtime.models import Artifact, Event, NewerKind, Run
 
-from . import chain, hint
+from . import chain, hint, newer
 from .append import Plus, Row, now, references
 from .chain import By, Draft
 from .draft import draft
@@ -77,6 +77,8 @@ class Book:
         )
         rows = [Artifact(run=self.run, **_without_run(row)) for row in self._references]
         Artifact.objects.bulk_create(rows, ignore_conflicts=True)
+        kinds = newer.rows(self.run.pk, ((row[2], row[3]) for row in self._rows))
+        NewerKind.objects.bulk_create(kinds, ignore_conflicts=True)
         moved = {
             **self._values,
             "event_seq": self.run.event_seq,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .approval import Approval, Grant
 from .artifact import Artifact, SealedBytes
-from .event import Delta, Event, PolicyDecision, Tombstone, Trace
+from .event import Delta, Event, NewerKind, PolicyDecision, Tombstone, Trace
 from .run import Dependency, Run, Task
 from .site import Canary, Worker
 from .user import SECURITY, SignInLink, User
@@ -19,6 +19,7 @@ __all__ = [
     "Dependency",
     "Event",
     "Grant",
+    "NewerKind",
     "PolicyDecision",
     "Run",
     "SealedBytes",

@@ -30,6 +30,21 @@ class Event(models.Model):
         indexes = [models.Index(fields=["type", "id"], name="event_by_type")]
 
 
+class NewerKind(models.Model):
+    """A kind and version of event in a run's record that not every version of this program reads.
+
+    Whoever writes such an event adds the row with it, so that a version that has never heard of
+    the kind finds out by one look at the run, and not by reading its record.
+    """
+
+    run = models.ForeignKey("runtime.Run", models.CASCADE)
+    type = models.CharField(max_length=40)
+    v = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "type", "v"], name="newer_kind_once")]
+
+
 class Tombstone(models.Model):
     """The permission to delete a run's events, and what is left of them. Append-only itself."""
 

@@ -31,6 +31,8 @@ class Projections:
     traces: dict[int, Fields] = field(default_factory=dict)
     decisions: dict[int, Fields] = field(default_factory=dict)
     artifacts: dict[ArtifactKey, Fields] = field(default_factory=dict)
+    kinds: set[tuple[str, int]] = field(default_factory=set)
+    """Types and versions as they were written."""
 
 
 class Unfoldable(ValueError):
@@ -55,6 +57,7 @@ def fold(events: Iterable[tuple[EventRow, EventRow]]) -> Projections:
                 f"event {event.seq} ({event.type}) cannot be followed: {error!r}"
             ) from error
         made.run["event_seq"], made.run["head_hash"] = event.seq, event.hash
+        made.kinds.add(stored.written()[:2])
     if made.tasks and made.run.get("state") in (None, "running", "waiting", "planning"):
         made.run["state"] = str(
             run_state(

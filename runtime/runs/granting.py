@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from runtime import approvals, budgets
 from runtime.core import amounts
 from runtime.core.errors import BadInput, Refused
+from runtime.journal import newer
 from runtime.journal.book import Book, open_run
 from runtime.journal.kinds import BudgetGranted
 from runtime.models import Approval, Run, User
@@ -20,8 +21,8 @@ def grant_budget(run_id: str, more: Mapping[str, int], by: User, comment: str = 
     """Let a run use so much more of each budget. An open question about one of them is answered by
     that. A failed run may get more before it is retried.
 
-    Raises `NotFound`, `BadInput`, and `Refused` where a right is missing or the run has ended for
-    good; nothing is written then.
+    Raises `NotFound`, `BadInput`, and `Refused` where a right is missing, the run has ended for
+    good or a newer version recorded it; nothing is written then.
     """
     if not more:
         raise BadInput("budget: nothing is given.", remedy="Give NAME=VALUE.", field="budget")
@@ -30,6 +31,7 @@ def grant_budget(run_id: str, more: Mapping[str, int], by: User, comment: str = 
     with open_run(run_id) as book:
         run = book.run
         _check_right(run, by)
+        newer.require(run_id)
         if run.state in _OVER:
             raise Refused(f"The run is {run.state}; it uses nothing any more.")
         for name, amount in given.items():

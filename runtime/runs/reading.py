@@ -9,6 +9,7 @@ from django.conf import settings
 from runtime import blobs
 from runtime.core import canonical
 from runtime.core.errors import NotFound
+from runtime.journal import newer
 from runtime.journal.draft import whole
 from runtime.journal.kinds import REGISTRY, GuardedFilesChanged, VerificationInputsChanged
 from runtime.journal.rows import COLUMNS, EventRow, from_columns
@@ -43,7 +44,8 @@ def _document(run: Run) -> dict[str, Any]:
 
 
 def _documents(runs: list[Run]) -> list[dict[str, Any]]:
-    """The state of each run, its tasks and its open questions, in two queries for all."""
+    """The state of each run, its tasks and its open questions, in three queries for all; and what
+    this version does not know of its record, where there is such."""
     tasks: dict[str, list[dict[str, Any]]] = {run.pk: [] for run in runs}
     for task in Task.objects.filter(run__in=list(tasks)).order_by("id"):
         facts = {"task": task.pk, "kind": task.kind, "state": task.state, "attempt": task.attempt}
@@ -52,6 +54,7 @@ def _documents(runs: list[Run]) -> list[dict[str, Any]]:
     open_ones = Approval.objects.filter(run__in=list(tasks), state=Approval.State.PENDING)
     for approval, run_id in open_ones.order_by("id").values_list("pk", "run_id"):
         pending[run_id].append(approval)
+    beyond = newer.of_all(list(tasks))
     return [
         {
             "run": run.pk,
@@ -59,6 +62,7 @@ def _documents(runs: list[Run]) -> list[dict[str, Any]]:
             "reason": run.reason,
             "tasks": tasks[run.pk],
             "approvals": pending[run.pk],
+            **({"newer": newer.named(beyond[run.pk])} if run.pk in beyond else {}),
         }
         for run in runs
     ]

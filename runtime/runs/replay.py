@@ -12,7 +12,7 @@ from django.db.transaction import atomic
 from runtime.core import canonical, clock
 from runtime.core.errors import M31AError, NotFound, Refused
 from runtime.core.ids import SYSTEM_RUN
-from runtime.journal import verify
+from runtime.journal import newer, verify
 from runtime.journal.book import open_run
 from runtime.journal.draft import whole
 from runtime.journal.kinds import REGISTRY
@@ -24,6 +24,7 @@ from runtime.models import (
     Dependency,
     Event,
     Grant,
+    NewerKind,
     PolicyDecision,
     Run,
     Task,
@@ -78,7 +79,8 @@ def _whole(event: EventRow) -> EventRow:
 def check(run: str) -> str:
     """The first difference between the journal and the tables, or nothing. Only reads.
 
-    Raises `NotFound` where there is neither.
+    Where a newer version wrote to the run, a difference may be what this version cannot follow:
+    then that is said. Raises `NotFound` where there is neither.
     """
     try:
         want = expected(run)
@@ -87,8 +89,19 @@ def check(run: str) -> str:
             raise
         return f"run {run}: no event made this row"
     except (Unfoldable, M31AError) as error:
-        return f"run {run}: {error}"
-    return next(iter(_differences(run, want)), "")
+        return _beyond_us(run) or f"run {run}: {error}"
+    found = next(iter(_differences(run, want)), "")
+    return found and (_beyond_us(run) or found)
+
+
+def _strange(run: str) -> list[newer.Kind]:
+    """What this version does not know of the record itself, whatever the tables say."""
+    return [kind for kind in map(newer.strange, every(run)) if kind]
+
+
+def _beyond_us(run: str) -> str:
+    found = _strange(run)
+    return f"run {run}: {newer.Newer(run, found)}" if found else ""
 
 
 def _differences(run: str, want: Projections) -> Iterator[str]:
@@ -106,6 +119,14 @@ def _differences(run: str, want: Projections) -> Iterator[str]:
     yield from _table("trace", want.traces, Trace, "seq", run)
     yield from _table("policy decision", want.decisions, PolicyDecision, "seq", run)
     yield from _artifacts(want, run)
+    yield from _newer(want, run)
+
+
+def _newer(want: Projections, run: str) -> Iterator[str]:
+    rows = set(NewerKind.objects.filter(run=run).values_list("type", "v"))
+    for kind in newer.beyond(want.kinds):
+        if kind not in rows:
+            yield f"kind {kind[0]} version {kind[1]}: nothing says that the run holds it"
 
 
 def _artifacts(want: Projections, run: str) -> Iterator[str]:
@@ -164,8 +185,11 @@ def rebuild(run: str) -> None:
     """Write every projection of a run anew from its events.
 
     A task that was held comes back with a lease that has run out, so that it is taken back.
-    Raises `NotFound`, and `Refused` where the chain is broken: it must not look whole after.
+    Raises `NotFound`, and `Refused` where the chain is broken, which must not look whole after,
+    or where a newer version wrote what this one would leave out.
     """
+    if strange := _strange(run):
+        raise newer.Newer(run, strange)
     known = Run.objects.filter(pk=run).exists()
     found = verify.verify(run, bytes_too=False) if known else verify.verify_events(run)
     if not found["ok"]:
@@ -197,6 +221,7 @@ def rebuild(run: str) -> None:
             _insert(Trace, {"run": run, "seq": seq, **fields})
         for seq, fields in want.decisions.items():
             _insert(PolicyDecision, {"run": run, "seq": seq, **fields})
+        NewerKind.objects.bulk_create(newer.rows(run, want.kinds), ignore_conflicts=True)
         for (action, digest, name), fields in want.artifacts.items():
             key = {"run": run, "action": action, "sha256": digest, "name": name}
             _insert(Artifact, {**key, **{TIMES.get(k, k): v for k, v in fields.items()}})

@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from runtime.core.errors import BadInput, Refused
+from runtime.journal import newer
 from runtime.journal.book import open_run
 from runtime.journal.kinds import RunRetried, TaskRetried
 from runtime.models import Dependency, Run, Task, User
@@ -18,8 +19,8 @@ from .submitting import MAX_ATTEMPTS
 def retry(run_id: str, by: User, max_attempts: int | None = None) -> Run:
     """Make the failed tasks of a run ready again; what was skipped for them follows.
 
-    Raises `NotFound`, `BadInput`, and `Refused` for a run that has not failed or whose attempts
-    are used up; nothing is written then.
+    Raises `NotFound`, `BadInput`, and `Refused` for a run that has not failed, whose attempts are
+    used up or that a newer version recorded; nothing is written then.
     """
     if max_attempts is not None and not 1 <= max_attempts <= MAX_ATTEMPTS:
         raise BadInput(
@@ -31,6 +32,7 @@ def retry(run_id: str, by: User, max_attempts: int | None = None) -> Run:
     with open_run(run_id) as book:
         run = book.run
         check_owner(run, by, "retry")
+        newer.require(run_id)
         bound = max_attempts if max_attempts is not None else run.max_attempts
         if run.state != "failed":
             raise Refused(

@@ -2,7 +2,7 @@
 
 from .claims import Claim, claim, idle, ready_count
 from .leases import peek, reap, renew
-from .moves import Hold, held, release
+from .moves import Hold, held, leave, release
 from .wake import enqueue
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "enqueue",
     "held",
     "idle",
+    "leave",
     "peek",
     "ready_count",
     "reap",

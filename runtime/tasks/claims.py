@@ -8,11 +8,12 @@ from itertools import chain
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from runtime import faults
 from runtime.core.errors import NotFound
+from runtime.journal import newer
 from runtime.journal.book import Book, one_of_many, open_picked, open_run
 from runtime.journal.chain import By
 from runtime.journal.kinds import TaskClaimed, TaskDemoted
@@ -22,6 +23,7 @@ from runtime.models import Dependency, Task
 from . import incarnation
 from .moves import move
 
+LEASED = ("running", "cancelling")
 CANDIDATES = 20
 """Ready tasks that are read at once."""
 MAX_CANDIDATES = 1000
@@ -63,8 +65,11 @@ def claim(owner: str, prefer: str | None = None, run: str | None = None) -> Clai
 
 
 def _ready() -> QuerySet[Task]:
-    """Tasks that could be claimed now. The database's clock set them ready, and is asked here."""
-    return Task.objects.filter(state="ready", available_at__lte=Now())
+    """Tasks that could be claimed now. The database's clock set them ready, and is asked here.
+
+    Those of a run that was recorded by a newer version are left to a worker of that version.
+    """
+    return Task.objects.filter(newer.readable(), state="ready", available_at__lte=Now())
 
 
 def _in_order(ready: QuerySet[Task]) -> QuerySet[Task]:
@@ -169,6 +174,13 @@ def _write(book: Book, task: Task, owner: str) -> Claim:
     return taken
 
 
+def ours_to_end() -> QuerySet[Task]:
+    """Held tasks that this version may take back. Where the end was asked for it always may; else
+    not those of a run that was recorded by a newer version."""
+    mine = newer.readable() | Q(state="cancelling")
+    return Task.objects.filter(mine, state__in=LEASED)
+
+
 def ready_count() -> int:
     """Tasks that could be claimed now."""
     return _ready().count()
@@ -183,11 +195,12 @@ def free(*, all_held: bool) -> int:
 
 
 def idle(run: str | None = None) -> bool:
-    """No task is ready, and none is held by a dead process or an expired lease."""
-    tasks = Task.objects.all() if run is None else Task.objects.filter(run=run)
-    if tasks.filter(state="ready", available_at__lte=Now()).exists():
+    """No task is ready, and none is held by a dead process or an expired lease: none that this
+    version may take up or take back."""
+    ready = _ready() if run is None else _ready().filter(run=run)
+    if ready.exists():
         return False
-    leased = tasks.filter(state__in=["running", "cancelling"])
+    leased = ours_to_end() if run is None else ours_to_end().filter(run=run)
     if leased.filter(lease_expires_at__lt=Now()).exists():
         return False
     owners = leased.values_list("lease_owner", flat=True).distinct()

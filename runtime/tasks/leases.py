@@ -25,10 +25,9 @@ from runtime.journal.retrying import retrying
 from runtime.models import Run, Task
 
 from . import incarnation
-from .claims import Claim, free, lease
+from .claims import LEASED, Claim, free, lease, ours_to_end
 from .moves import move
 
-LEASED = ("running", "cancelling")
 PAGE = 100
 SET_BACK_SECONDS = 1.0
 """Smaller steps back of the clock are those of its care; a task that waits for one waits that long."""
@@ -107,7 +106,8 @@ def reap() -> int:
         log.warning("%d ready tasks waited for a clock that was set back; they go on now.", freed)
     while True:
         page = list(
-            Task.objects.filter(state__in=LEASED, pk__gt=after)
+            ours_to_end()
+            .filter(pk__gt=after)
             .order_by("pk")
             .values_list("pk", "run_id", "fence", "lease_seq", "lease_owner")[:PAGE]
         )
@@ -130,7 +130,7 @@ def reap() -> int:
 
 @retrying
 def _take_back(task_id: str, run_id: str, fence: int, lease_seq: int, *, gone: bool) -> int:
-    guard = Task.objects.filter(pk=task_id, state__in=LEASED, fence=fence, lease_seq=lease_seq)
+    guard = ours_to_end().filter(pk=task_id, fence=fence, lease_seq=lease_seq)
     if not gone:
         guard = guard.filter(lease_expires_at__lt=Now() - lease() / 4)
     if not guard.exists():

@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from runtime.core.errors import Refused, StaleFence
+from runtime.journal import newer
 from runtime.journal.book import Book, open_run
 from runtime.journal.chain import By
 from runtime.journal.kind import Payload
@@ -25,7 +26,7 @@ from runtime.journal.kinds import (
     TaskReleased,
     TaskSkipped,
 )
-from runtime.models import Dependency, SealedBytes, Task
+from runtime.models import Dependency, NewerKind, SealedBytes, Task
 from runtime.workflow.states import LEASED, RUN_TERMINAL, TERMINAL, RunState, legal, run_state
 
 from .wake import enqueue
@@ -74,6 +75,14 @@ def release(claim: Claim, why: str) -> None:
     """Give a task back between two steps. No attempt is used up. Raises `StaleFence`."""
     with held(claim) as hold:
         hold.move("ready", TaskReleased(why=why), fresh_attempt=False)
+
+
+def leave(claim: Claim, found: Sequence[newer.Kind]) -> None:
+    """Give a task back whose run holds what this version does not know, and note what that is, so
+    that it is not claimed again and again. No attempt is used up. Raises `StaleFence`."""
+    with held(claim) as hold:
+        NewerKind.objects.bulk_create(newer.rows(claim.run, found), ignore_conflicts=True)
+        hold.move("ready", TaskReleased(why="newer record"), fresh_attempt=False)
 
 
 def move(

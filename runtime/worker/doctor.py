@@ -22,10 +22,11 @@ from django.db import connection
 from runtime import providers, sandbox
 from runtime.core.errors import M31AError
 from runtime.gating import policies
-from runtime.journal import guards, hint
+from runtime.journal import guards, hint, newer
 from runtime.models import Event
 from runtime.sandbox import cgroups, selftest, surroundings
 from runtime.worker import presence
+from runtime.workflow.states import RUN_TERMINAL
 
 OLDEST = (3, 11)
 LOW_DISK, NO_DISK = 1 << 30, 100 << 20
@@ -66,6 +67,7 @@ def table(*, ask_models: bool = False) -> list[Row]:
         _policy,
         _hint,
         _workers,
+        _records,
     ]
     return [*(check() for check in checks), *_backends(), *_providers(ask_models)]
 
@@ -298,6 +300,22 @@ def _workers() -> Row:
         return Row("workers", False, "None was seen in the last minute.", remedy)
     busy = sum(1 for worker in live if worker.task)
     return Row("workers", True, f"{len(live)} seen in the last minute, {busy} of them busy.")
+
+
+def _records() -> Row:
+    """Runs that wait for workers of a newer version, where old and new stand side by side."""
+    try:
+        rows = newer.unread().exclude(run__state__in=RUN_TERMINAL).values_list("run", "type", "v")
+        found = set(rows) if _has_database() else set()
+    except DatabaseError:
+        return Row("records", False, "The database does not say.", "Run `up`, which migrates it.")
+    if not found:
+        return Row("records", True, "This version can go on with every run.")
+    count = len({run for run, _, _ in found})
+    runs = "1 run was" if count == 1 else f"{count} runs were"
+    kinds = newer.named(sorted({(type_, v) for _, type_, v in found}))
+    said = f"{runs} recorded by a newer version ({kinds}); this one leaves such runs alone."
+    return Row("records", False, said, "Start workers of that version: they go on.")
 
 
 _MODEL = (

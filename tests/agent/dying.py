@@ -28,14 +28,15 @@ def die_after(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def start(arrange: Callable[[], None] = lambda: None) -> int:
-    """A worker in a process of its own, which first arranges something; its process id."""
+def start(arrange: Callable[[], None] = lambda: None, run: str | None = None) -> int:
+    """A worker in a process of its own, for all runs or one, which first arranges something; its
+    process id."""
     connections.close_all()
     pid = os.fork()
     if pid == 0:
         try:
             arrange()
-            inline.work(until_idle=True)
+            inline.work(until_idle=True, run=run)
         finally:
             os._exit(0)
     return pid

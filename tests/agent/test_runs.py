@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from runtime import runs, tasks
+from runtime.cli import main as cli
 from runtime.core.errors import BadInput, Refused
 from runtime.journal import read, verify
 from runtime.journal.kinds import TaskCancelled
@@ -16,8 +18,9 @@ from runtime.models import Event, Run, Task, Trace
 from runtime.people import service
 from runtime.runs import replay
 from runtime.worker import inline
-from tests.agent.scenes import cancel_at, task, tool
-from tests.kit import FINISH, play, submit, workspace
+from tests.agent.dying import start
+from tests.agent.scenes import cancel_at, happened, task, tool, tree, wait_for
+from tests.kit import FINISH, play, repository, submit, workspace
 
 ROOT = Path(__file__).parents[2]
 
@@ -83,6 +86,35 @@ def test_R4_status_of_a_running_task_recovers_nothing_and_the_cancel_sticks(cast
     with tasks.held(claim, states=("cancelling",)) as hold:
         hold.move("cancelled", TaskCancelled())
     assert told.state == "cancelled"
+
+
+WAIT = """import pathlib, time
+while not pathlib.Path("go").exists():
+    time.sleep(0.02)
+"""
+
+
+def test_X1_submit_and_status_leave_the_task_of_a_living_worker_alone(cast, capsys):
+    """Also a worker in this process, which `submit --wait` may be."""
+    workspace(cast.alice, repository({"wait.py": WAIT, ".gitignore": "go\n"}))
+    told = submit(cast.alice, [tool("python3", "wait.py"), FINISH])
+    other = start(run=told.run.pk)
+    try:
+        wait_for(lambda: happened(told, "action.started"))
+        before = (len(told.events), task(told).fence, task(told).lease_owner)
+        assert cli.run(["status"], None, True) == cli.run(["status", told.run.pk], None, True) == 0
+        again = play(cast.alice, [FINISH])
+        assert cli.run(["status"], None, True) == 0
+        assert again.state == "succeeded", "this process took its own run"
+        assert (len(told.events), task(told).fence, task(told).lease_owner) == before
+        assert '"state": "running"' in capsys.readouterr().out
+    finally:
+        (tree(told) / "go").touch()
+        os.waitpid(other, 0)
+    assert told.state == "succeeded", "and the other worker ended what it had begun"
+    assert (task(told).attempt, task(told).crashes, task(told).fence) == (1, 0, 1)
+    assert told.types.count("task.claimed") == 1
+    assert not {"task.lease_expired", "action.outcome_unknown"} & set(told.types)
 
 
 def test_R5_reading_a_running_task_does_not_grow_the_log(cast):

@@ -11,6 +11,8 @@ from django.conf import settings
 from django.db import connection
 
 from runtime import tasks
+from runtime.agent import driver
+from runtime.models import NewerKind
 from runtime.runs import replay
 from runtime.worker import inline, slices
 from tests.agent.scenes import Meanwhile, answer, space, task, tool, tree, wait_for
@@ -65,6 +67,24 @@ def test_a_stop_lets_go_at_the_next_step_and_uses_up_no_attempt(cast):
     told.work()
     assert told.state == "succeeded"
     assert task(told).attempt == 1
+
+
+def test_a_hold_ends_at_the_next_step_where_a_newer_version_writes_to_the_run(cast, monkeypatch):
+    """It may hold another task of the run at the same time."""
+    workspace(cast.alice)
+    told = submit(cast.alice, [tool("touch", "first"), tool("touch", "second"), FINISH])
+    plain = driver.execute
+
+    def execute(session, *more):
+        NewerKind.objects.create(run=told.run, type="action.weighed", v=1)
+        return plain(session, *more)
+
+    monkeypatch.setattr(driver, "execute", execute)
+    told.work()
+    ends = [event for event in told.types if event in ("task.claimed", "task.released")]
+    assert ends == ["task.claimed", "task.released"], "and it is not claimed again"
+    assert told.types.count("action.completed") == 1, "what was begun was ended"
+    assert (task(told).state, task(told).attempt) == ("ready", 1)
 
 
 SLOW = "import time\nopen('made', 'w').close()\ntime.sleep(55)\n"

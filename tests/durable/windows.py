@@ -280,11 +280,16 @@ WINDOWS = [
         42,
         "old and new code at once",
         (
+            "durable::test_what_a_newer_worker_left_is_done_by_a_newer_one_and_by_no_other",
+            "durable::test_an_older_worker_looks_once_and_does_not_spin",
+            "durable::test_a_record_that_nobody_noted_is_given_back_once_and_costs_no_attempt",
+            "durable::test_an_older_version_can_still_end_a_run_that_only_a_newer_one_goes_on_with",
+            "store::test_a_claim_and_whoever_counts_ready_tasks_pass_such_a_run_by",
+            "store::test_a_question_of_such_a_run_is_answered_there_or_denied_here",
+            "agent::test_a_hold_ends_at_the_next_step_where_a_newer_version_writes_to_the_run",
             "unit::test_an_event_of_an_unknown_type_is_kept_and_shown_and_folds_to_nothing",
             "unit::test_a_version_of_a_later_release_is_kept_and_shown_and_folds_to_nothing",
         ),
-        "All tasks are of one kind, so a claim needs no list of what its worker can do; events of"
-        " unknown kinds are kept and shown, which the test says.",
     ),
     Window(
         43,

@@ -10,7 +10,7 @@ import pytest
 from django.test.utils import CaptureQueriesContext
 
 from runtime.journal import book, kinds
-from runtime.models import Event, User, Workspace
+from runtime.models import Event, NewerKind, User, Workspace
 from tests.clock import best_of_three, in_time
 from tests.web import factories
 from tests.web.conftest import signed_in
@@ -94,6 +94,25 @@ def test_header_and_card_are_fragments_of_their_own(alice: User, place: Workspac
     assert header.startswith('<section id="run-state"')
     assert "Waits for a person" in header
     assert "Cancel run: withdraws 1 question" in header
+
+
+def test_a_run_of_a_newer_version_says_why_it_waits_and_can_be_cancelled(
+    alice: User, place: Workspace
+) -> None:
+    story = factories.Story(alice, place)
+    client = signed_in(alice)
+    assert "newer version" not in client.get(f"/runs/{story.run.pk}/").text
+    NewerKind.objects.create(run=story.run, type="action.weighed", v=2)
+    for part in ("", "header/"):
+        page = client.get(f"/runs/{story.run.pk}/{part}").text
+        assert "This run was recorded by a newer version: action.weighed version 2." in page
+        assert "start a worker of that version" in page and "Cancel run" in page
+    assert "records" in client.get("/system/").text
+    assert client.post(f"/runs/{story.run.pk}/cancel/").status_code == 302
+    story.run.refresh_from_db()
+    assert story.run.state == "cancelled"
+    page = client.get(f"/runs/{story.run.pk}/").text
+    assert "shown as it was written" in page and "start a worker" not in page
 
 
 def test_a_finished_run_has_no_buttons(alice: User, place: Workspace) -> None:

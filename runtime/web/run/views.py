@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from runtime import runs
 from runtime.gating import policies
-from runtime.journal import read
+from runtime.journal import newer, read
 from runtime.models import Approval, Run, Task
 from runtime.people import rights
 from runtime.present import events, policy, text
@@ -85,11 +85,14 @@ def _tab(request: HttpRequest, run: Run, tab: str) -> dict[str, Any]:
 
 
 def _header(request: HttpRequest, run: Run) -> dict[str, Any]:
-    tasks = list(Task.objects.filter(run=run).order_by("id"))
+    rows = Task.objects.filter(run=run).annotate(beyond_us=newer.beyond_us())
+    tasks = list(rows.order_by("id"))
     question = _open_question(run) if run.state not in present.ENDED else None
     head = present.header(run, tasks, question, timezone.now())
     head["inputs"] = named(runs.inputs_changed(run.pk), INPUTS)
     head["guarded"] = named(runs.guarded_changed(run.pk), INPUTS)
+    strange = newer.of(run.pk) if any(task.beyond_us for task in tasks) else []
+    head["newer"] = text.visible(newer.named(strange))
     head["policy"] = policy.version(policies.last_loaded(), timezone.now())
     return {"head": head, "may_grant": rights.has(person(request), "decide_approval")}
 

@@ -1,0 +1,126 @@
+"""Kinds and versions of events that not every version of this program reads.
+
+Old and new workers may stand side by side. A run whose record holds what a worker does not know
+would fold to less than was done there; so it is left to a worker that knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from runtime.core import ids
+from runtime.core.errors import Refused
+from runtime.models import NewerKind
+
+from .kinds import REGISTRY
+from .rows import EventRow
+
+Kind = tuple[str, int]
+"""Type and version."""
+
+_FIRST = {
+    "action": "completed edited outcome_unknown proposed refused started",
+    "anchor": "made",
+    "answer": "refused",
+    "approval": "approved cancelled consumed denied expired requested superseded",
+    "budget": "granted",
+    "checkpoint": "created",
+    "context": "compacted",
+    "delivery": "completed",
+    "finish": "refused",
+    "grant": "created revoked",
+    "guarded_files": "changed",
+    "job": "ended started",
+    "link": "made",
+    "loop": "warned",
+    "message": "completed cut",
+    "model": "failed",
+    "person": "added password_set signed_in signed_out",
+    "policy": "decided loaded",
+    "run": "cancel_requested cancelled failed retried submitted succeeded",
+    "sign_in": "refused",
+    "task": "cancelled cancelling claimed demoted failed lease_expired ready released retried skipped"
+    " succeeded waiting",
+    "verification": "failed inputs_changed passed",
+    "workspace": "registered",
+    "worktree": "restored",
+}
+EVERYWHERE = frozenset(f"{of_}.{name}" for of_, names in _FIRST.items() for name in names.split())
+"""Types whose first version is read by every version that looks here. Nothing is ever added."""
+
+
+class Newer(Refused):
+    """A run that was recorded by a newer version. `found`: what this one does not know of it."""
+
+    def __init__(self, run: str, found: Iterable[Kind]) -> None:
+        self.found = sorted(set(found))
+        super().__init__(
+            f"Run {run} was recorded by a newer version: {named(self.found)}.",
+            remedy="This version leaves it alone; start that version, which goes on with it.",
+        )
+
+
+def named(found: Iterable[Kind]) -> str:
+    """Types and versions in words."""
+    return ", ".join(f"{type_} version {v}" for type_, v in found)
+
+
+def beyond(kinds: Iterable[Kind]) -> list[Kind]:
+    """Those that not every version reads, each once."""
+    return sorted({(type_, v) for type_, v in kinds if v > 1 or type_ not in EVERYWHERE})
+
+
+def unread() -> QuerySet[NewerKind]:
+    """Rows of what this version does not know."""
+    rows = NewerKind.objects.all()
+    known = beyond((kind.type, kind.v) for kind in REGISTRY.values())
+    for type_, v in known:
+        rows = rows.exclude(type=type_, v__lte=v)
+    return rows
+
+
+def beyond_us() -> Exists:
+    """Of rows with a run: whether its record holds what this version does not know."""
+    return Exists(unread().filter(run=OuterRef("run")))
+
+
+def readable() -> Q:
+    """The opposite, as a filter: one look at an index for each row."""
+    return ~Q(beyond_us())
+
+
+def of(run: str) -> list[Kind]:
+    """What this version does not know of a run's record; mostly nothing."""
+    return of_all([run]).get(run, [])
+
+
+def of_all(runs: Sequence[str]) -> dict[str, list[Kind]]:
+    """The same of each of some runs, as far as there is anything."""
+    found: dict[str, list[Kind]] = {}
+    for row in unread().filter(run__in=runs).order_by("type", "v"):
+        found.setdefault(row.run_id, []).append((row.type, row.v))
+    return found
+
+
+def require(run: str) -> None:
+    """Raise `Newer` for a run whose record this version does not know in full.
+
+    For those who build on what was done there. What only ends or forbids needs no such look.
+    """
+    if run != ids.SYSTEM_RUN and (found := of(run)):
+        raise Newer(run, found)
+
+
+def strange(row: EventRow) -> Kind | None:
+    """Type and version of an event that this version does not know; none where it does."""
+    written = row.written()
+    kind = REGISTRY.get(written.type)
+    known = kind is not None and written.v <= kind.v
+    return None if known else (written.type, written.v)
+
+
+def rows(run: str, kinds: Iterable[Kind]) -> list[NewerKind]:
+    """Rows for what was just written, not saved."""
+    return [NewerKind(run_id=run, type=type_, v=v) for type_, v in beyond(kinds)]
