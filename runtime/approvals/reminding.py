@@ -10,6 +10,7 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from runtime.core import clock
+from runtime.journal import newer
 from runtime.journal.append import now
 from runtime.journal.book import Book, open_run
 from runtime.journal.kinds import ApprovalReminded
@@ -26,8 +27,9 @@ MOST_NAMES = 20
 def remind_due() -> int:
     """Remind of the open questions for which it is time, longest due first; of how many.
 
-    Where both moments passed unseen, only the later one is told."""
-    return each(due(now()), _remind_one, "reminded of")
+    Where both moments passed unseen, only the later one is told. Runs that a newer version
+    recorded are that version's."""
+    return each(due(now()).filter(newer.readable()), _remind_one, "reminded of")
 
 
 def due(moment: datetime) -> QuerySet[Approval]:

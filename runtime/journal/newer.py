@@ -24,7 +24,7 @@ _FIRST = {
     "action": "completed edited outcome_unknown proposed refused started",
     "anchor": "made",
     "answer": "refused",
-    "approval": "approved cancelled consumed denied expired requested superseded",
+    "approval": "approved cancelled consumed denied expired reminded requested superseded",
     "budget": "granted",
     "checkpoint": "created",
     "context": "compacted",
@@ -40,6 +40,7 @@ _FIRST = {
     "person": "added password_set signed_in signed_out",
     "policy": "decided loaded",
     "run": "cancel_requested cancelled failed retried submitted succeeded",
+    "sandbox": "available unavailable",
     "sign_in": "refused",
     "task": "cancelled cancelling claimed demoted failed lease_expired ready released retried skipped"
     " succeeded waiting",
@@ -109,7 +110,7 @@ def require(run: str) -> None:
 
     For those who build on what was done there. What only ends or forbids needs no such look.
     """
-    if run != ids.SYSTEM_RUN and (found := of(run)):
+    if found := of(run):
         raise Newer(run, found)
 
 
@@ -122,5 +123,7 @@ def strange(row: EventRow) -> Kind | None:
 
 
 def rows(run: str, kinds: Iterable[Kind]) -> list[NewerKind]:
-    """Rows for what was just written, not saved."""
-    return [NewerKind(run_id=run, type=type_, v=v) for type_, v in beyond(kinds)]
+    """Rows for what is in a run's record, not saved. Of the system's chain nobody goes on with
+    anything, so it has none."""
+    found = [] if run == ids.SYSTEM_RUN else beyond(kinds)
+    return [NewerKind(run_id=run, type=type_, v=v) for type_, v in found]

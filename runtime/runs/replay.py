@@ -95,8 +95,9 @@ def check(run: str) -> str:
 
 
 def _strange(run: str) -> list[newer.Kind]:
-    """What this version does not know of the record itself, whatever the tables say."""
-    return [kind for kind in map(newer.strange, every(run)) if kind]
+    """What this version does not know of the record itself, whatever the tables say. Nothing is
+    folded from the system's chain."""
+    return [] if run == SYSTEM_RUN else [kind for kind in map(newer.strange, every(run)) if kind]
 
 
 def _beyond_us(run: str) -> str:
@@ -124,9 +125,9 @@ def _differences(run: str, want: Projections) -> Iterator[str]:
 
 def _newer(want: Projections, run: str) -> Iterator[str]:
     rows = set(NewerKind.objects.filter(run=run).values_list("type", "v"))
-    for kind in newer.beyond(want.kinds):
-        if kind not in rows:
-            yield f"kind {kind[0]} version {kind[1]}: nothing says that the run holds it"
+    for kind in newer.rows(run, want.kinds):
+        if (kind.type, kind.v) not in rows:
+            yield f"kind {kind.type} version {kind.v}: nothing says that the run holds it"
 
 
 def _artifacts(want: Projections, run: str) -> Iterator[str]:

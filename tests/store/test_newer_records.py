@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from runtime import approvals, runs, tasks
-from runtime.approvals import expiring
+from runtime.approvals import expiring, reminding
+from runtime.cli import main as cli
 from runtime.core.errors import Refused
 from runtime.journal import newer
 from runtime.journal.append import append, now
-from runtime.journal.book import open_run
+from runtime.journal.book import ensure_system, open_run, open_system
 from runtime.journal.kind import Payload
-from runtime.journal.kinds import REGISTRY, ActionStarted, TaskFailed
+from runtime.journal.kinds import REGISTRY, ActionStarted, TaskFailed, TaskReady
 from runtime.journal.newer import Newer
 from runtime.models import NewerKind, Task
 from runtime.runs import replay
@@ -33,7 +36,8 @@ from tests.store.store_kit import (
 
 pytestmark = pytest.mark.usefixtures("both")
 
-SAID = r"was recorded by a newer version: action\.weighed version 1"
+WAS = "was recorded by a newer version: action.weighed version 1"
+SAID = re.escape(WAS)
 
 
 class Weighed(Payload):
@@ -64,6 +68,19 @@ def test_a_claim_and_whoever_counts_ready_tasks_pass_such_a_run_by():
     assert same()
     assert runs.status(strange.pk)["newer"] == "action.weighed version 1"
     assert "newer" not in runs.status(plain.pk)
+
+
+def test_the_command_line_says_why_such_a_run_waits(capsys):
+    strange, plain = a_run(), a_run()
+    weigh(strange.pk)
+    for words in ([], [strange.pk]):
+        assert cli.run(["status", *words], None, False) == 0
+        said = capsys.readouterr()
+        assert strange.pk in said.out
+        assert f"Run {strange.pk} {WAS}" in said.err and "start a worker of that" in said.err
+        assert plain.pk not in said.err
+    assert cli.run(["status", strange.pk], None, True) == 0
+    assert json.loads(capsys.readouterr().out)["newer"] == "action.weighed version 1"
 
 
 def test_who_knows_the_kind_takes_it(monkeypatch):
@@ -109,8 +126,10 @@ def test_a_question_of_such_a_run_is_answered_there_or_denied_here(people, monke
         approvals.decide(asked.pk, by=people.bob, verdict="approve")
     with pytest.raises(Newer, match=SAID):
         approvals.edit(asked.pk, by=people.bob, action={"kind": "git_push"})
+    monkeypatch.setattr(reminding, "now", lambda: now() + timedelta(hours=20))
     monkeypatch.setattr(expiring, "now", lambda: now() + timedelta(days=9))
-    assert approvals.expire_due() == 0
+    assert reminding.due(reminding.now()).exists()
+    assert (approvals.remind_due(), approvals.expire_due()) == (0, 0)
     assert same()
     approvals.decide(asked.pk, by=people.bob, verdict="deny")
     assert (state(asked.task_id), tasks.claim(here())) == ("ready", None)
@@ -142,6 +161,16 @@ def test_such_a_run_is_cancelled_also_where_its_holder_is_dead(people):
     assert (state(claim.task), tasks.idle()) == ("cancelling", False)
     assert tasks.reap() == 1
     assert (run_state(claim.run), types(claim.run)[-1]) == ("cancelled", "run.cancelled")
+
+
+def test_the_chain_of_no_run_is_written_and_made_anew_by_every_version():
+    ensure_system()
+    weigh("system")
+    assert not NewerKind.objects.exists()
+    assert doctor._records().ok
+    with open_system() as book:
+        book.append(TaskReady(why="x"), actor="user:alice")
+    replay.rebuild("system")
 
 
 def test_replay_and_doctor_know_of_such_runs(monkeypatch):
