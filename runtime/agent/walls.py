@@ -68,7 +68,10 @@ class Walls:
         if binding is None or key is None:
             return self._plain()
         if self._cage is None:
-            self._cage = self._made(binding, key)
+            try:
+                self._cage = self._made(binding, key)
+            except BadInput as error:
+                raise Refused(error.message, remedy=error.remedy) from error
         return self._cage
 
     def _wanted(self) -> tuple[Binding | None, Key | None]:
@@ -109,12 +112,13 @@ class Walls:
     def _made(self, binding: Binding, key: Key) -> Cage:
         reads, held = key
         spec = self._space.spec(self._label, git=not reads)
+        laid = covers(spec.root, str(self._space.tree), held)
         hidden = sum(one.hides for one in held)
         fast = sum(one.bond is not None for one in held) - hidden
         told = f"rules {binding.names()}: {hidden} paths hidden, {fast} held fast"
         self.note = f"[{told}{f'; {NO_GIT}' if reads else ''}]\n"
         noted = {"path_rules": told[:400], "git_objects": "none" if reads else "read-only"}
-        return self._make(spec, covers(spec.root, held), noted)
+        return self._make(spec, laid, noted)
 
     def close(self) -> None:
         """End the cage and whatever runs in it."""

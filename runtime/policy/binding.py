@@ -56,11 +56,13 @@ class Binding:
         return Bond.KEEP if taken and not folder else None
 
     def forbids(self, path: str) -> bool:
-        """Whether no task, whoever does it and whenever, may change a file."""
+        """Whether no task, by whatever action and whenever, may change a file."""
         return any(
             (not rule.verbs or Verb.WRITE in rule.verbs) and self._takes(rule, path, False)
             for rule in self.rules
             if not (rule.role or rule.mode or rule.kind or rule.time or rule.expires)
+            and not rule.program
+            and (not rule.tool or EVERY in rule.tool)
         )
 
     def below(self, path: str) -> bool:
@@ -86,12 +88,13 @@ def bind(layers: Iterable[RuleLayer], around: Circumstances, root: str) -> Bindi
 
 
 def _binds(rule: Rule) -> bool:
-    every = not rule.tool or EVERY in rule.tool or _COMMANDS.issubset(rule.tool)
+    tools = not rule.tool or EVERY in rule.tool or _COMMANDS.issubset(rule.tool)
+    words = rule.argv or rule.at or rule.flags or rule.no_flags
     return (
         rule.decision is Decision.DENY
         and bool(rule.path)
-        and every
-        and not rule.program
+        and tools
+        and (not rule.program or (EVERY in rule.program and not words))
         and not rule.host
         and (_forbids_reading(rule) or not CHANGES.isdisjoint(rule.verbs))
     )

@@ -15,8 +15,9 @@ from .facts import Facts
 from .reading import Part, Place, Touch, Verb
 from .rules import Circumstances, Rule, RuleLayer, match
 
-_WAYS = ("run_tool", "apply_patch")
-"""A command made the change; and what rules say of any edit, they say of this one."""
+_WAYS = (("run_tool", "?"), ("apply_patch", ""))
+"""A command made the change, nobody knows which; and what rules say of any edit, they say of this
+one. Tools with their programs."""
 
 
 def guarded(path: str) -> str:
@@ -40,8 +41,9 @@ def ruled(
     root, path = where
     full = posixpath.join(root, path)
     place = Place(Touch(verb, path), full, True, path, path, Facts("file", full, True))
-    for way in _WAYS:
-        for layer, rule in match(layers, numbers, Part(way, places=(place,)), around):
+    for tool, program in _WAYS:
+        part = Part(tool, program, places=(place,))
+        for layer, rule in match(layers, numbers, part, around):
             if rule.path and not rule.permits:
                 yield layer, rule
 

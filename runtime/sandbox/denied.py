@@ -18,6 +18,7 @@ from runtime.sandbox.layout import Cover
 
 MOST = 200
 """Paths that are covered; more are a folder's to deny."""
+_NAMES_BYTES = 32 << 10  # with the rest of a cage's arguments they travel through one pipe
 _WHAT = "what rules deny"
 _Inode = tuple[int, int]
 
@@ -167,11 +168,21 @@ def _inode(at: int, name: str) -> tuple[_Inode, int] | None:
     return (about.st_dev, about.st_ino), about.st_nlink
 
 
-def covers(root: str, found: tuple[Held, ...]) -> tuple[Cover, ...]:
-    """What is laid over them in the cage that shows the directory at `root`."""
+def covers(root: str, source: str, found: tuple[Held, ...]) -> tuple[Cover, ...]:
+    """What is laid over them in the cage that shows the directory `source` of the host at `root`.
+
+    Raises BadInput where their names are longer than a cage can be told.
+    """
+    root = root.rstrip("/")
+    if sum(len(os.fsencode(f"{root}{source}{one.path}{one.path}")) for one in found) > _NAMES_BYTES:
+        raise BadInput(
+            "What rules deny in the worktree has more and longer names than a cage can be told.",
+            remedy="Deny their folder: /name/ in the rule's path.",
+            field="path",
+        )
     return tuple(
         Cover(
-            f"{root.rstrip('/')}/{one.path}",
+            f"{root}/{one.path}",
             hide=one.hides,
             folder=one.folder,
             writable=one.bond in (None, Bond.KEEP),

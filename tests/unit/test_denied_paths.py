@@ -14,7 +14,7 @@ from runtime.policy.binding import Binding, Bond, bind
 from runtime.policy.reading import Verb
 from runtime.policy.rules import Circumstances
 from runtime.sandbox import denied
-from runtime.sandbox.denied import covers, find
+from runtime.sandbox.denied import Held, covers, find
 from runtime.sandbox.layout import Cover
 
 HIDE, FIX, KEEP = Bond.HIDE, Bond.FIX, Bond.KEEP
@@ -84,6 +84,7 @@ def test_what_is_new_is_hidden_but_not_made_fast(tmp_path):
         deny("/a", tool=("read_file",)),
         deny("/a", tool=("run_tool",)),
         deny("/a", program=("cat",)),
+        deny("/a", program=("*",), argv=("x",)),
         deny("/a", verbs=(Verb.LIST,)),
         deny("/a", role=("reviewer",)),
         deny("/a", mode=("unattended",)),
@@ -99,6 +100,7 @@ def test_other_rules_bind_no_command_unseen(rule):
 @pytest.mark.parametrize("tool", [(), ("*",), ("run_tool", "run_shell"), ("read_file", "*")])
 def test_a_rule_that_names_every_way_to_run_a_command_binds_them(tool):
     assert bound(deny("/a", tool=tool)) is not None
+    assert bound(deny("/a", tool=tool, program=("*",))) is not None
 
 
 def test_links_are_not_followed_and_other_names_of_a_file_are_found(tmp_path):
@@ -129,12 +131,18 @@ def test_more_than_can_be_covered_is_refused_with_what_to_do(tmp_path, monkeypat
     assert "Deny their folder" in raised.value.remedy
 
 
+def test_names_that_no_cage_can_be_told_are_refused():
+    rows = tuple(Held(f"{number}" * 60, HIDE, False, (0, number)) for number in range(200))
+    with pytest.raises(BadInput, match="longer names than a cage can be told"):
+        covers("/repo", "/run/tree", rows)
+
+
 def test_covers_are_laid_from_the_outside_in(tmp_path):
     binding = bound(deny("/conf/deep/", "a.pem"), deny("/docs/", verbs=(WRITES,)))
     held(tmp_path, deny("x"))
     assert binding is not None
     found = find(str(tmp_path), os.geteuid(), binding, bool)
-    assert covers("/repo/", found) == (
+    assert covers("/repo/", "/run/tree", found) == (
         Cover("/repo/a.pem", hide=True),
         Cover("/repo/conf", hide=False, folder=True, writable=True),
         Cover("/repo/conf/deep", hide=True, folder=True),
