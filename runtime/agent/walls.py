@@ -99,10 +99,17 @@ class Walls:
 
     def _find(self, binding: Binding) -> Key | None:
         """What is to be held, and whether git's objects are hidden. None: nothing."""
-        account = os.geteuid() if self._space.uid is None else self._space.uid
         require_covers(self._space.spec())
-        held = find(str(self._space.tree), account, binding, self._known)
+        try:
+            held = self._held(binding)
+        except BadInput:
+            self._space.open_folders(self._plain())
+            held = self._held(binding)
         return (binding.reads, held) if held or binding.reads else None
+
+    def _held(self, binding: Binding) -> tuple[Held, ...]:
+        account = os.geteuid() if self._space.uid is None else self._space.uid
+        return find(str(self._space.tree), account, binding, self._known)
 
     def _known(self, path: str) -> bool:
         """Whether there was something at a path where the run began."""

@@ -50,6 +50,9 @@ git read-tree "$TREE"
 git checkout-index -a -f -u
 git clean -ffdq
 """
+OPEN = """set -e
+find . -xdev -type d ! -perm -0700 -exec chmod u+rwx {} \\;
+"""
 REFRESH = f"""{_HEAD}
 export GIT_INDEX_FILE={SCRATCH}/head-index
 rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"

@@ -180,6 +180,10 @@ class RunSpace:
             linked = {path: placed(real, target) for path, target in linked.items()}
         worktree.link(self.tree, self.uid, linked)
 
+    def open_folders(self, cage: Cage) -> None:
+        """Give the owner back the right to search every folder: a command may have taken it."""
+        caged.script(cage, caged.OPEN)
+
     def refresh_index(self, cage: Cage) -> None:
         """Give the view's index stat data again after a commit: `git status` is faster then."""
         self._trees.refresh_index(cage)

@@ -3,6 +3,7 @@ by no door; and without such rules nothing is otherwise."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from runtime import approvals
 from runtime.agent import walls
 from runtime.approvals.regating import regate
+from runtime.core.errors import BadInput
 from runtime.gating import backtest, policies
 from runtime.runs import replay
 from runtime.sandbox import Cage
@@ -307,3 +309,18 @@ def test_a_file_that_an_edit_replaced_is_hidden_in_kept_namespaces_too(cast, pol
     said = seen(told)
     assert all("PermissionError" in said[at] for at in (0, 1, 2, 3, 5, 6))
     assert (tree(told) / "notes.txt").read_text() == "first\nsecond\n"
+
+
+def test_a_folder_that_a_command_has_shut_is_opened_and_looked_into(cast, policy, monkeypatch):
+    looked = walls.find
+
+    def as_a_person(root: str, *others: Any) -> Any:
+        if os.path.exists(f"{root}/shut") and not os.stat(f"{root}/shut").st_mode & 0o700:
+            raise BadInput("shut cannot be searched for what rules deny.")
+        return looked(root, *others)
+
+    monkeypatch.setattr(walls, "find", as_a_person)
+    shut = "import os\nos.mkdir('shut')\nopen('shut/b.p' + 'em', 'w')\nos.chmod('shut', 0)\n"
+    begun(cast, policy, rule('"*.pem"'), {"shut.py": shut})
+    told = play(cast.alice, [tool("python3", "shut.py"), tool("ls", "shut")])
+    assert "b.pem" in seen(told)[1] and "1 paths hidden" in seen(told)[1]
