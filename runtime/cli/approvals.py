@@ -57,7 +57,6 @@ def document(approval: Approval) -> dict[str, Any]:
         "rule": approval.rule,
         "expires_at": clock.stamp(approval.expires_at),
         "state": approval.state,
-        "reminded": approval.reminded,
     }
 
 
@@ -70,9 +69,10 @@ def _overdue(approval: Approval) -> str:
 
 
 def full(approval: Approval) -> dict[str, Any]:
-    """The same with what `approve --seen` and `approve --rule` take."""
+    """The same with what `approve --seen` and `approve --rule` take, and the reminders so far."""
     rules = [{"id": one.digest, "text": one.text()} for one in approvals.offers(approval)]
-    return {**document(approval), "digest": approval.digest, "rules": rules}
+    more = {"digest": approval.digest, "rules": rules, "reminded": approval.reminded}
+    return {**document(approval), **more}
 
 
 def _grants(call: Any) -> int:
