@@ -206,7 +206,7 @@ def test_the_command_line_lists_it_first_and_says_so(
     until = old.expires_at.strftime("%Y-%m-%d %H:%M:%S UTC")
     assert old.pk in first and "overdue: waits since" in first and until in first
     assert grave.pk in second and "overdue" not in second
-    assert main.run(["approvals"], bob, json=True) == 0
+    assert main.run(["approvals", "--full"], bob, json=True) == 0
     rows = json.loads(capsys.readouterr().out)["approvals"]
     assert [(row["id"], row["reminded"]) for row in rows] == [(old.pk, 1), (grave.pk, 0)]
 
