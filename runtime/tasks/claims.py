@@ -10,6 +10,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
+from django.db.models.query import RawQuerySet
 
 from runtime import faults
 from runtime.core.errors import NotFound
@@ -120,16 +121,22 @@ def _queueing(ready: QuerySet[Task], prefer: str | None, owner: str) -> Claim | 
 @retrying
 def _next(ready: QuerySet[Task], prefer: str | None, owner: str) -> Claim | None:
     picked: Task | None = None
+    preferred = [] if prefer is None else [_written(ready.filter(pk=prefer))]
+    looks = [*preferred, _written(_in_order(ready))]
 
     def pick() -> str | None:
         nonlocal picked
-        if prefer is not None:
-            picked = ready.filter(pk=prefer).first()
-        picked = picked or _in_order(ready).first()
+        picked = next(chain.from_iterable(looks), None)
         return None if picked is None else picked.run_id
 
     with open_picked(pick, doing="claim") as book:
         return None if book is None else _take(book, picked, owner)
+
+
+def _written(rows: QuerySet[Task]) -> RawQuerySet[Task]:
+    """The first of them, asked when it is read: the text is made before, while others may write."""
+    text, params = rows[:1].query.sql_with_params()
+    return Task.objects.raw(text, params)
 
 
 def _take(book: Book, task: Task | None, owner: str) -> Claim | None:
