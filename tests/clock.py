@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 TRIES = 3
+KILL = 9
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -36,6 +37,12 @@ def begun(sign: object) -> None:
     """Raises `Late` where there is no sign that a thing had begun before its time was up."""
     if not sign:
         raise Late("its time was up before it had begun")
+
+
+def in_its_grace(signal: int | None) -> None:
+    """Raises `Late` where the kill came before the answer to SIGTERM: there is little time between."""
+    if signal == KILL:
+        raise Late("it was killed before it had answered to SIGTERM")
 
 
 def best_of_three(test: Callable[P, T]) -> Callable[P, T]:

@@ -9,16 +9,18 @@ import time
 from cage_making import ROOT, SECRET, Hall, alive, planted, tag
 
 from runtime.sandbox import Result
-from tests.clock import begun, best_of_three, in_time
+from tests.clock import begun, best_of_three, in_its_grace, in_time
 
 
 @best_of_three
 def test_E2_timeout_ends_the_command(hall: Hall) -> None:
     began = time.monotonic()
-    result = hall.run("sleep", "1", timeout=0.05)
+    result = hall.sh("echo set; exec sleep 9", timeout=0.2)
     assert result.timed_out and not result.cancelled and result.status is None
-    assert result.signal == 15
     in_time(began, 0.9)
+    begun(result.stdout)
+    in_its_grace(result.signal)
+    assert result.signal == 15
 
 
 def test_E2_output_beyond_the_cap_is_cut_and_said_so(hall: Hall) -> None:
@@ -93,6 +95,7 @@ def test_sigterm_gives_time_to_clean_up(hall: Hall) -> None:
     script = "trap 'echo cleaned; exit 3' TERM; echo set; sleep 9 & wait"
     result = hall.sh(script, timeout=0.2)
     begun(result.stdout)
+    in_its_grace(result.signal)
     assert (result.status, result.stdout, result.timed_out) == (3, b"set\ncleaned\n", True)
 
 

@@ -20,7 +20,7 @@ from runtime.core.commands import Exec, Shell
 from runtime.core.errors import M31AError
 from runtime.policy.authorised import by_operator
 from runtime.sandbox import Cage, Limits, Result, inner
-from tests.clock import begun, best_of_three, in_time
+from tests.clock import begun, best_of_three, in_its_grace, in_time
 
 
 @pytest.mark.parametrize("way", LEFT)
@@ -130,6 +130,7 @@ def test_a_program_beside_its_first_process_hears_that_time_is_up(kept_hall: Hal
     child = "(trap 'echo heard; exit' TERM; echo set; while :; do sleep 0.02; done)"
     heard = kept_hall.sh(f"{child} & trap 'wait; exit 3' TERM; wait", timeout=0.3)
     begun(heard.stdout)
+    in_its_grace(heard.signal)
     assert is_kept(heard) and heard.timed_out and heard.text() == "set\nheard\n"
 
 

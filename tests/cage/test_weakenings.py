@@ -26,7 +26,7 @@ from runtime.core.commands import Exec, Shell
 from runtime.policy.authorised import Authorised, by_operator
 from runtime.sandbox import OneShot, Result, end_leftovers, landlock, processes
 from runtime.sandbox.layout import Cover
-from tests.clock import begun, best_of_three
+from tests.clock import begun, best_of_three, in_its_grace
 
 pytestmark = pytest.mark.thorough
 
@@ -232,4 +232,5 @@ def test_the_shell_and_the_group_get_the_first_signal(hall: Hall) -> None:
     script = Shell("trap 'echo bye' TERM; echo set; sleep 9 & wait")
     result = hall.cage.run(by_operator(script, "test"), timeout=0.3)
     begun(result.stdout)
+    in_its_grace(result.signal)
     assert result.timed_out and result.text() == "set\nbye\n"
