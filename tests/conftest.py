@@ -28,7 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes minutes runs with --thorough (as in `.ci/run`), or where its file or folder is
     named: tests that kill processes, those that are marked so, and whatever runs a second time on
-    PostgreSQL."""
+    PostgreSQL. None that takes long is the last that everybody waits for."""
+    items.sort(key=turn)
     if config.getoption("--thorough"):
         return
     named = {Path(str(one).partition("::")[0]).name for one in config.invocation_params.args}
@@ -42,6 +43,13 @@ def is_long(item: pytest.Item) -> bool:
     return (
         "tests/durable/" in item.path.as_posix() or item.get_closest_marker("thorough") is not None
     )
+
+
+def turn(item: pytest.Item) -> tuple[float, bool]:
+    """The longer a test may take, the earlier it begins; of the others those first that kill
+    processes, for they mostly wait."""
+    bound = item.get_closest_marker("timeout")
+    return (-bound.args[0] if bound else 0, "tests/durable/" not in item.path.as_posix())
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from django.db import connection
-from django.db.models import BooleanField, Func, Q, QuerySet
+from django.db.models import BooleanField, Func, Q
 
 from runtime.core import ids
 from runtime.core.errors import Refused
@@ -74,14 +74,6 @@ def named(found: Iterable[Kind]) -> str:
 def beyond(kinds: Iterable[Kind]) -> list[Kind]:
     """Those that not every version reads, each once."""
     return sorted({(type_, v) for type_, v in kinds if v > 1 or type_ not in EVERYWHERE})
-
-
-def unread() -> QuerySet[NewerKind]:
-    """Rows of what this version does not know."""
-    rows = NewerKind.objects.all()
-    for type_, v in _known():
-        rows = rows.exclude(type=type_, v__lte=v)
-    return rows
 
 
 def _known() -> list[Kind]:

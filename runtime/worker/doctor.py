@@ -23,7 +23,7 @@ from runtime import providers, sandbox
 from runtime.core.errors import M31AError
 from runtime.gating import policies
 from runtime.journal import guards, hint, newer
-from runtime.models import Event
+from runtime.models import Event, NewerKind
 from runtime.sandbox import cgroups, selftest, surroundings
 from runtime.worker import presence
 from runtime.workflow.states import RUN_TERMINAL
@@ -305,15 +305,14 @@ def _workers() -> Row:
 def _records() -> Row:
     """Runs that wait for workers of a newer version, where old and new stand side by side."""
     try:
-        rows = newer.unread().exclude(run__state__in=RUN_TERMINAL).values_list("run", "type", "v")
-        found = set(rows) if _has_database() else set()
+        going = NewerKind.objects.exclude(run__state__in=RUN_TERMINAL).values_list("run", flat=True)
+        found = newer.of_all(list(going.distinct())) if _has_database() else {}
     except DatabaseError:
         return Row("records", False, "The database does not say.", "Run `up`, which migrates it.")
     if not found:
         return Row("records", True, "This version can go on with every run.")
-    count = len({run for run, _, _ in found})
-    runs = "1 run was" if count == 1 else f"{count} runs were"
-    kinds = newer.named(sorted({(type_, v) for _, type_, v in found}))
+    runs = "1 run was" if len(found) == 1 else f"{len(found)} runs were"
+    kinds = newer.named(sorted({kind for kinds in found.values() for kind in kinds}))
     said = f"{runs} recorded by a newer version ({kinds}); this one leaves such runs alone."
     return Row("records", False, said, "Start workers of that version: they go on.")
 
