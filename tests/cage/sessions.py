@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
+
+from cage_making import Hall, tag
 
 from runtime.core.commands import Command, Exec, Shell
 from runtime.policy.authorised import Authorised, by_operator
@@ -28,7 +31,7 @@ def is_kept(result: Result) -> bool:
     return "session" in result.attestation
 
 
-def stands(cage: Runner, seconds: float = 5.0) -> None:
+def stands(cage: Runner, seconds: float = 20.0) -> None:
     """Wait until a session is there for the next command."""
     end = time.monotonic() + seconds
     while not is_kept(cage.run(by_operator(Exec("true"), "test"))):
@@ -41,6 +44,24 @@ def place(cage: Runner) -> str:
     numbers are used again."""
     ask = by_operator(Shell("cut -d' ' -f22 /proc/1/stat"), "test")
     return cage.run(ask).text().strip()
+
+
+@contextmanager
+def held(hall: Hall, then: str = "true") -> Iterator[list[Result]]:
+    """A command that has begun, and goes on with `then` when this is left; then its result is there."""
+    found: list[Result] = []
+    begun, go = threading.Event(), f"go-{tag()}"
+    script = f"echo begun; while [ ! -e {go} ]; do sleep 0.02; done; {then}"
+    thread = threading.Thread(
+        target=lambda: found.append(hall.sh(script, on_output=lambda *_: begun.set()))
+    )
+    thread.start()
+    try:
+        assert begun.wait(20), "the command did not begin"
+        yield found
+    finally:
+        Path(hall.tree, go).touch()
+        thread.join()
 
 
 class Kept:

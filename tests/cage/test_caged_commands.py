@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from pathlib import Path
 
 from cage_making import ROOT, SECRET, Hall, alive, planted, tag
 
@@ -42,9 +43,9 @@ def test_E3_cancel_is_quick_and_is_no_timeout(hall: Hall) -> None:
 
 
 def test_E4_a_background_child_dies_with_the_timeout(hall: Hall) -> None:
-    result = hall.sh("(sleep 0.5; echo late > late.txt) & sleep 9", timeout=0.2)
-    assert result.timed_out
-    time.sleep(1.0)
+    mark = tag()
+    result = hall.sh(f"(sleep {mark}; echo late > late.txt) & sleep 9", timeout=0.2)
+    assert result.timed_out and alive(mark) == []
     assert not os.path.exists(f"{hall.tree}/late.txt")
 
 
@@ -78,8 +79,9 @@ def test_E7_a_new_session_does_not_survive_timeout_cancel_or_exit(hall: Hall) ->
 def test_E7_a_tree_that_ignores_sigterm_is_killed_after_the_grace(hall: Hall) -> None:
     mark = tag()
     began = time.monotonic()
-    result = hall.sh(f"trap '' TERM; while :; do sleep {mark}; done", timeout=0.2)
+    result = hall.sh(f"trap '' TERM; echo set; while :; do sleep {mark}; done", timeout=0.2)
     assert result.timed_out and result.status is None
+    begun(result.stdout)
     assert alive(mark) == [] and time.monotonic() - began > 0.45
     in_time(began, 2)
 
@@ -186,16 +188,16 @@ def test_a_working_directory_below_the_root(hall: Hall) -> None:
 
 
 def test_output_is_seen_as_it_comes(hall: Hall) -> None:
-    seen: list[tuple[str, bytes, float]] = []
-    result = hall.sh(
-        "echo one; sleep 0.3; echo two >&2",
-        on_output=lambda stream, data: seen.append((stream, data, time.monotonic())),
-    )
-    assert [(stream, data) for stream, data, _ in seen] == [
-        ("stdout", b"one\n"),
-        ("stderr", b"two\n"),
-    ]
-    assert seen[1][2] - seen[0][2] > 0.2 and result.stdout == b"one\n"
+    seen: list[tuple[str, bytes]] = []
+
+    def look(stream: str, data: bytes) -> None:
+        seen.append((stream, data))
+        Path(hall.tree, "go").touch()  # without the first word there is no second one
+
+    script = "rm -f go; echo one; while [ ! -e go ]; do sleep 0.02; done; echo two >&2"
+    result = hall.sh(script, on_output=look, timeout=30)
+    assert seen == [("stdout", b"one\n"), ("stderr", b"two\n")]
+    assert result.status == 0 and result.stdout == b"one\n"
 
 
 def test_stdout_can_go_to_a_file(hall: Hall) -> None:

@@ -81,7 +81,9 @@ def test_commands_side_by_side_have_proxies_of_their_own(hall: Hall) -> None:
 
 def test_a_server_inside_the_cage_is_reached_without_the_proxy(hall: Hall) -> None:
     script = (
-        "python3 -I -m http.server --bind 127.0.0.1 8123 >/dev/null 2>&1 & sleep 0.5;"
+        "python3 -I -m http.server --bind 127.0.0.1 8123 >/dev/null 2>&1 & n=0;"
+        " until curl -s http://127.0.0.1:8123/ >/dev/null || [ $((n += 1)) -gt 200 ];"
+        " do sleep 0.1; done;"
         " curl -sS http://localhost:8123/ >/dev/null && curl -sS http://127.0.0.1:8123/ >/dev/null"
     )
     result = hall.sh(script, hosts=["example.org"])

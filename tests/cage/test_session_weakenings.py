@@ -3,8 +3,6 @@ probe of the battery gets through, or a command finds what another one left."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,13 +112,11 @@ def idle(hall: Hall) -> bool:
 
 def crowded(hall: Hall) -> bool:
     sessions.stands(hall.cage)
-    first = threading.Thread(target=lambda: hall.sh("sleep 0.4"))
-    first.start()
-    time.sleep(0.1)
-    beside = hall.sh("true")
-    first.join()
-    assert not sessions.is_kept(beside)
-    return sessions.is_kept(hall.sh("true"))
+    before = sessions.place(hall.cage)
+    with sessions.held(hall) as found:
+        beside = hall.sh("true")
+    assert sessions.is_kept(found[0]) and not sessions.is_kept(beside)
+    return sessions.place(hall.cage) == before
 
 
 def unled(hall: Hall) -> bool:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import sessions
 from cage_making import ROOT, Hall, alive, tag, until
-from sessions import is_kept, place, stands
+from sessions import held, is_kept, place, stands
 
 from runtime.core.commands import Exec, Shell
 from runtime.core.errors import BadInput
 from runtime.policy.authorised import by_operator
-from runtime.sandbox import Cage, Limits, Result, selftest
+from runtime.sandbox import Cage, Limits, selftest
 from tests.clock import begun, best_of_three, in_time
 
 
@@ -155,14 +155,8 @@ def test_limits_hold_in_a_session(kept_hall: Hall) -> None:
 
 
 def test_two_at_once_do_not_see_each_other(kept_hall: Hall) -> None:
-    found: list[Result] = []
-    other = threading.Thread(
-        target=lambda: found.append(kept_hall.sh("sleep 0.5; echo x > /tmp/a"))
-    )
-    other.start()
-    time.sleep(0.2)
-    meanwhile = kept_hall.sh("ls /tmp; ls -d /proc/[0-9]* | wc -l")
-    other.join()
+    with held(kept_hall, "echo x > /tmp/a") as found:
+        meanwhile = kept_hall.sh("ls /tmp; ls -d /proc/[0-9]* | wc -l")
     assert is_kept(found[0]) and not is_kept(meanwhile)
     assert int(meanwhile.text()) <= 4
 
