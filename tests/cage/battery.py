@@ -32,6 +32,7 @@ from ground import Ground
 from runtime.core.commands import Command, Exec, Shell
 from runtime.policy.authorised import Authorised, by_operator
 from runtime.sandbox import Limits, Result
+from tests.clock import TRIES
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "escapes")
 MIB = 1 << 20
@@ -82,12 +83,25 @@ def run(
 def attempt(
     ground: Ground, cage: Runner, about: Probe
 ) -> tuple[list[str], dict[str, str | int | bool]]:
-    """One probe: what was not as it must be. The ground is restored."""
+    """One probe: what was not as it must be. The ground is restored. Where nothing is wrong but
+    that it was late, there are more tries."""
+    for _ in range(TRIES):
+        wrong, late, facts = _try(ground, cage, about)
+        if wrong or not late:
+            break
+    return wrong + late, facts
+
+
+def _try(
+    ground: Ground, cage: Runner, about: Probe
+) -> tuple[list[str], list[str], dict[str, str | int | bool]]:
+    """What was wrong, what was late, and what was attested."""
     tag = str(uuid.uuid4().int % 10**14)
     began = time.monotonic()
     result = cage.run(command(ground, about, tag), timeout=about.get("wall"))
     took = time.monotonic() - began
     wrong = _judged(about, result, took)
+    late = [f"it took {took:.2f} s"] if took > about.get("within", 60) else []
     if "then" in about:
         second = cage.run(by_operator(Shell(ground.told(about["then"], tag)), "test"))
         if second.status != 0:
@@ -99,8 +113,8 @@ def attempt(
     if wrong:
         said = (result.text() + result.text("stderr")).strip()[-200:]
         wrong.append(repr((result.status, result.signal, result.limit, result.failure, said)))
-    ground.restore(shaken=bool(wrong))
-    return wrong, result.attestation
+    ground.restore(shaken=bool(wrong or late))
+    return wrong, late, result.attestation
 
 
 def command(ground: Ground, about: Probe, tag: str) -> Authorised[Command]:
@@ -126,7 +140,7 @@ def _judged(about: Probe, result: Result, took: float) -> list[str]:
         wrong.append(result.failure)
     if result.timed_out != about.get("timed_out", False) and "within" not in about:
         wrong.append(f"timed out: {result.timed_out}")
-    if took > about.get("within", 60) or took < about.get("at_least", 0):
+    if took < about.get("at_least", 0):
         wrong.append(f"it took {took:.2f} s")
     if about.get("says", "") not in result.text() + result.text("stderr"):
         wrong.append("it did not say so")
@@ -149,7 +163,7 @@ def _left(ground: Ground, about: Probe, tag: str) -> list[str]:
     wrong += [f"changed: {what}" for what, value in now.items() if value != ground.before[what]]
     if ground.hits:
         wrong.append(f"heard by {', '.join(ground.hits)}")
-    if "{TAG}" in str(about) and not until(lambda: not alive(tag), 2):
+    if "{TAG}" in str(about) and not until(lambda: not alive(tag), 20):
         wrong.append(f"processes are left: {alive(tag)}")
         for pid in alive(tag):
             os.kill(pid, 9)

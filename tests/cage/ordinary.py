@@ -36,7 +36,7 @@ class Person:
         """Run it and wait."""
         return subprocess.run(
             self.starts(*argv, **env), env=self.environment, cwd="/",
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=270, check=False,
         )  # fmt: skip
 
     @property

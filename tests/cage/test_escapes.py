@@ -25,6 +25,7 @@ from ground import Ground
 
 from runtime.sandbox import OneShot, bubblewrap, landlock
 
+pytestmark = pytest.mark.timeout(300)
 BACKENDS = (
     "bubblewrap",
     "kept",
@@ -97,7 +98,7 @@ def at_a_terminal(person: ordinary.Person, argv: list[str], env: dict[str, str])
         stdout=theirs, stderr=theirs,
     )  # fmt: skip
     os.close(theirs)
-    said, until = b"", time.monotonic() + 110
+    said, until = b"", time.monotonic() + 270
     try:
         while time.monotonic() < until:
             if not select.select([ours], [], [], 1)[0]:

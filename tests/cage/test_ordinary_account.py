@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import ordinary
 import pytest
 
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.fixture
 def person() -> Iterator[ordinary.Person]:

@@ -38,7 +38,7 @@ def as_person(*argv: str, home: str) -> subprocess.CompletedProcess[str]:
         [*drop, "env", *argv],
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "TMPDIR": home,
              "PYTHONPATH": f"{home}/packages"},
-        cwd="/", capture_output=True, text=True, timeout=120, check=False,
+        cwd="/", capture_output=True, text=True, timeout=270, check=False,
     )  # fmt: skip
 
 
@@ -84,6 +84,7 @@ def interpreter(home: str) -> str:
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(300)
 def test_as_an_ordinary_account(home: str) -> None:
     done = as_person(
         interpreter(home), "-B", "-m", "pytest", "-q", "-c", "/dev/null", "--rootdir", home,
