@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import psutil
+import pytest
 
+from runtime.agent.jobs import Job, Jobs
 from runtime.models import Delta
+from runtime.providers.scripted import ScriptedProvider
 from runtime.runs import replay
+from tests.agent.scenes import wait_for
 from tests.kit import Told
 
 TICK = """import sys, time
@@ -22,7 +27,12 @@ for count in range(40_000):
     print(f"line {count:06d} " + "x" * 40)
 print("the end", flush=True)
 """
-LATE = "import time\ntime.sleep(0.3)\nopen('made.txt', 'w').close()\ntime.sleep(99)\n"
+LATE = """import os, time
+while not os.path.exists("go.log"):
+    time.sleep(0.02)
+open("made.txt", "w").close()
+time.sleep(99)
+"""
 ONCE = "import time\nopen('runs.log', 'a').write('x\\n')\ntime.sleep(987)\n"
 FILES = {
     "once.py": ONCE,
@@ -43,6 +53,47 @@ def output(name: str = "j1") -> dict[str, Any]:
 
 def stop(name: str = "j1") -> dict[str, Any]:
     return {"kind": "stop_job", "job": name}
+
+
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
+    """The jobs, each from its start on, as the worker that holds them knows them."""
+    jobs: list[Job] = []
+    start = Jobs.start
+
+    def noted(self: Jobs, cage: Any, command: Any, job: Job) -> None:
+        jobs.append(job)
+        start(self, cage, command, job)
+
+    monkeypatch.setattr(Jobs, "start", noted)
+    return jobs
+
+
+def model_waits(monkeypatch: pytest.MonkeyPatch, waits: dict[int, Callable[[], object]]) -> None:
+    """Before it gives an answer, by its number from 0 on, the model waits until this is over."""
+    decide = ScriptedProvider.decide
+
+    def patient(self: ScriptedProvider, *args: Any, **more: Any) -> Any:
+        if wait := waits.get(more["ordinal"]):
+            wait()
+        return decide(self, *args, **more)
+
+    monkeypatch.setattr(ScriptedProvider, "decide", patient)
+
+
+def has_printed(job: Job) -> None:
+    """Wait until a job has printed anything."""
+    wait_for(lambda: job.log.total > 0)
+
+
+def goes_on(job: Job) -> None:
+    """Wait until a job that goes on and on has printed more lines."""
+    goal = job.log.total + 40
+    wait_for(lambda: job.log.total >= goal)
+
+
+def ended(job: Job) -> None:
+    """Wait until a job is over."""
+    wait_for(job.ended.is_set)
 
 
 def living(mark: str) -> list[int]:

@@ -88,6 +88,11 @@ def happened(told: Told, type_: str) -> bool:
     return Event.objects.filter(run=told.run.pk, type=type_).exists()
 
 
+def holds(path: Path, text: str) -> bool:
+    """Whether a file is there, and written."""
+    return path.exists() and path.read_text() == text
+
+
 class Meanwhile:
     """Does something in another thread as soon as the run has a certain event."""
 

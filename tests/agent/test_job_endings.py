@@ -20,10 +20,13 @@ from tests.agent.job_scenes import (
     MARK,
     TICKING,
     ends,
+    has_printed,
     job,
     living,
+    model_waits,
     output,
     settled,
+    started,
     stop,
 )
 from tests.agent.scenes import (
@@ -31,10 +34,12 @@ from tests.agent.scenes import (
     answer,
     cancel_at,
     happened,
+    holds,
     seen,
     task,
     tool,
     tree,
+    wait_for,
     write,
 )
 from tests.kit import FINISH, VERIFY, play, repository, submit, workspace
@@ -63,7 +68,9 @@ def test_a_full_disk_keeps_no_task_and_no_job_from_its_end(cast, monkeypatch):
     script = f"import time\nprint('{uuid4()}', flush=True)\ntime.sleep(60)\n"
     workspace(cast.alice, repository({**FILES, "new.py": script}))
     start = {"kind": "start_job", "program": "python3", "args": ["new.py"]}
-    told = submit(cast.alice, [start, tool("sleep", "0.3"), {"error": "the model is gone"}])
+    told = submit(cast.alice, [start, {"error": "the model is gone"}])
+    jobs = started(monkeypatch)
+    model_waits(monkeypatch, {1: lambda: has_printed(jobs[0])})
     monkeypatch.setattr(fault_plan, "_plan", fault_plan.parse("blob.before_fsync=full"))
     told.work()
     assert (told.state, told.reason) == ("failed", "provider_malformed")
@@ -111,15 +118,21 @@ def test_E14_a_job_whose_worker_died_is_lost_and_not_started_again(cast):
     workspace(cast.alice, repository(FILES))
     told = submit(
         cast.alice,
-        [job("python3", "once.py", MARK), tool("sleep", "1"), output(), stop(), FINISH],
+        [job("python3", "once.py", MARK), tool("sleep", "60"), output(), stop(), FINISH],
     )  # fmt: skip
-    kill_when(lambda: happened(told, "job.started") and (tree(told) / "runs.log").exists())
+    kill_when(
+        lambda: (
+            len(told.of("action.started")) >= 2
+            and happened(told, "job.started")
+            and holds(tree(told) / "runs.log", "x\n")
+        )
+    )
     told.work()
     assert told.state == "succeeded", told.reason
     assert ends(told) == [("j1", "lost")]
     assert (tree(told) / "runs.log").read_text() == "x\n", "it ran once"
     assert sum("is lost" in text for text in seen(told)) == 2
-    assert living(MARK) == []
+    wait_for(lambda: living(MARK) == [])
     settled(told)
 
 
@@ -129,7 +142,7 @@ def test_a_start_that_the_worker_did_not_survive_is_of_unknown_outcome(cast, mon
     work_and_die(lambda: monkeypatch.setattr(driver, "execute", die_after(driver.execute)))
     told.work()
     assert told.last("action.outcome_unknown")["kind"] == "start_job"
-    assert living(MARK) == []
+    wait_for(lambda: living(MARK) == [])
     assert told.of("job.started") == []
     settled(told)
 
@@ -144,21 +157,29 @@ def test_a_verification_ends_the_jobs_first_and_says_so(cast):
     settled(told)
 
 
-def test_A14_what_a_job_writes_after_the_verification_opens_the_debt(cast):
-    workspace(cast.alice, repository({"late.py": LATE}))
-    told = play(
+def test_A14_what_a_job_writes_after_the_verification_opens_the_debt(cast, monkeypatch):
+    workspace(cast.alice, repository({"late.py": LATE, ".gitignore": "*.log\n"}))
+    told = submit(
         cast.alice,
-        [write("a.txt", "a"), VERIFY, job("python3", "late.py"), {**FINISH, "delay_ms": 800}, VERIFY,
-         FINISH],
-    )  # fmt: skip
+        [write("a.txt", "a"), VERIFY, job("python3", "late.py"), FINISH, VERIFY, FINISH],
+    )
+
+    def go() -> None:
+        (tree(told) / "go.log").touch()
+        wait_for((tree(told) / "made.txt").exists)
+
+    model_waits(monkeypatch, {3: go})
+    told.work()
     assert told.types.count("finish.refused") == 1
     assert "debt" in told.last("finish.refused")["reason"]
     assert told.state == "succeeded"
     assert told.last("delivery.completed")["files"] == 2
 
 
-def test_a_question_to_a_person_ends_the_jobs_for_no_worker_is_held(cast):
+def test_a_question_to_a_person_ends_the_jobs_for_no_worker_is_held(cast, monkeypatch):
     workspace(cast.alice, repository(FILES))
+    jobs = started(monkeypatch)
+    model_waits(monkeypatch, {1: lambda: has_printed(jobs[0])})
     told = play(cast.alice, [TICKING, tool("rm", "-r", "notes.txt"), output(), FINISH])
     assert told.state == "waiting"
     assert ends(told) == [("j1", "waiting")]

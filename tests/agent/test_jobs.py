@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import threading
 
 from runtime.agent import background
 from runtime.agent import jobs as job_room
@@ -14,11 +15,15 @@ from tests.agent.job_scenes import (
     MARK,
     NAP,
     TICKING,
+    ended,
     ends,
+    goes_on,
     job,
     living,
+    model_waits,
     output,
     settled,
+    started,
     stop,
 )
 from tests.agent.scenes import (
@@ -26,6 +31,7 @@ from tests.agent.scenes import (
     answer,
     plain,
     seen,
+    shell,
     tool,
     wait_for,
 )
@@ -34,16 +40,14 @@ from tests.kit import FINISH, Told, play, repository, submit, workspace
 TICKS = re.compile(r"^tick (\d+)$", re.MULTILINE)
 
 
-def test_a_job_runs_while_the_model_works_and_is_read_and_stopped(cast):
+def test_a_job_runs_while_the_model_works_and_is_read_and_stopped(cast, monkeypatch):
     workspace(cast.alice, repository(FILES))
-    told = play(
-        cast.alice,
-        [TICKING, tool("sleep", "0.5"), output(), tool("sleep", "0.3"), output(), stop(), stop(),
-         output(), FINISH],
-    )  # fmt: skip
+    jobs = started(monkeypatch)
+    model_waits(monkeypatch, {number: lambda: goes_on(jobs[0]) for number in (1, 2)})
+    told = play(cast.alice, [TICKING, output(), output(), stop(), stop(), output(), FINISH])
     assert told.state == "succeeded", told.reason
-    start, _, first, _, second, stopped, again, after, _ = seen(told)
-    assert "j1 runs since" in start and f"ready {MARK}" in start
+    start, first, second, stopped, again, after, _ = seen(told)
+    assert "j1 runs since" in start and f"ready {MARK}" in start + first
     ticks = [int(number) for text in (start, first, second) for number in TICKS.findall(text)]
     assert ticks == list(range(len(ticks))), "each piece goes on where the one before ended"
     assert TICKS.findall(first) and TICKS.findall(second)
@@ -57,22 +61,22 @@ def test_a_job_runs_while_the_model_works_and_is_read_and_stopped(cast):
     settled(told)
 
 
-def test_a_job_that_ends_by_itself_is_told_with_its_status_and_kept(cast):
+def test_a_job_that_ends_by_itself_is_told_with_its_status_and_kept(cast, monkeypatch):
+    monkeypatch.setattr(background, "SOON", 20.0)  # it is over as soon as the job is
     workspace(cast.alice, repository({"bye.py": "import sys\nprint('bye')\nsys.exit(3)\n"}))
-    told = play(
-        cast.alice, [job("python3", "bye.py"), tool("sleep", "0.3"), output(), stop(), FINISH]
-    )
+    told = play(cast.alice, [job("python3", "bye.py"), output(), stop(), FINISH])
     assert ends(told) == [("j1", "exited")]
     ended = told.last("job.ended")
     assert ended["detail"] == "exit status 3" and ended["trace"]["status"] == 3
     assert ended["artifacts"][0]["name"].startswith("output of j1")
-    assert any("bye" in text for text in seen(told)[:3])
-    assert "ended by itself" in seen(told)[3], "to stop what has ended is no fault"
+    start, _, stopped, _ = seen(told)
+    assert "bye" in start
+    assert "ended by itself" in stopped, "to stop what has ended is no fault"
     settled(told)
 
 
 def test_E13_a_job_that_cannot_be_executed_says_so_at_once(cast, monkeypatch):
-    monkeypatch.setattr(background, "SOON", 5.0)  # it is over as soon as the job is
+    monkeypatch.setattr(background, "SOON", 20.0)  # it is over as soon as the job is
     workspace(cast.alice, repository(FILES), allow=["nonesuch-program"])
     told = play(cast.alice, [job("nonesuch-program"), FINISH])
     assert told.state in ("succeeded", "waiting")
@@ -85,12 +89,12 @@ def test_E13_a_job_that_cannot_be_executed_says_so_at_once(cast, monkeypatch):
     settled(told)
 
 
-def test_E15_output_past_the_cap_is_read_in_pieces_and_nothing_is_lost_silently(cast):
+def test_E15_output_past_the_cap_is_read_in_pieces_and_nothing_is_lost_silently(cast, monkeypatch):
     workspace(cast.alice, repository(FILES))
-    told = play(
-        cast.alice, [job("python3", "loud.py"), tool("sleep", "1"), *[output()] * 3, FINISH]
-    )
-    start, _, *pieces, _ = seen(told)
+    jobs = started(monkeypatch)
+    model_waits(monkeypatch, {1: lambda: ended(jobs[0])})
+    told = play(cast.alice, [job("python3", "loud.py"), *[output()] * 3, FINISH])
+    start, *pieces, _ = seen(told)
     assert all(len(text) <= 16_000 for text in (start, *pieces))
     assert all("more: ask again" in text for text in pieces)
     total = told.last("job.ended")["characters"]
@@ -115,22 +119,19 @@ def test_E16_no_more_than_a_few_jobs_run_at_a_time(cast):
     settled(told)
 
 
-def test_E17_the_arguments_of_a_job_arrive_byte_for_byte(cast):
+def test_E17_the_arguments_of_a_job_arrive_byte_for_byte(cast, monkeypatch):
+    monkeypatch.setattr(background, "SOON", 20.0)
     args = ["a b", "", "$(id)", ";", "'\"", "two\nlines", "*"]
     workspace(cast.alice, repository({"show.py": "import sys\nprint(sys.argv[1:])\n"}))
-    told = play(
-        cast.alice, [job("python3", "show.py", *args), tool("sleep", "0.3"), output(), FINISH]
-    )
-    assert any(str(args) in text for text in seen(told))
+    told = play(cast.alice, [job("python3", "show.py", *args), FINISH])
+    assert str(args) in seen(told)[0]
 
 
-def test_E7_what_a_job_left_in_a_session_of_its_own_is_gone_with_it(cast):
+def test_E7_what_a_job_left_in_a_session_of_its_own_is_gone_with_it(cast, monkeypatch):
     away = "import os, sys\nif os.fork() == 0:\n    os.setsid()\nos.execvp('sleep', ['sleep', sys.argv[1]])\n"
     workspace(cast.alice, repository({"away.py": away}))
-    told = play(
-        cast.alice,
-        [job("python3", "away.py", NAP), tool("sleep", "0.3"), stop(), FINISH],
-    )  # fmt: skip
+    model_waits(monkeypatch, {1: lambda: wait_for(lambda: len(living(NAP)) >= 2)})
+    told = play(cast.alice, [job("python3", "away.py", NAP), stop(), FINISH])
     assert ends(told) == [("j1", "stopped")]
     assert living(NAP) == []
 
@@ -138,34 +139,56 @@ def test_E7_what_a_job_left_in_a_session_of_its_own_is_gone_with_it(cast):
 def test_a_job_lives_no_longer_than_its_bound(cast, monkeypatch):
     monkeypatch.setattr(job_room, "MAX_SECONDS", 1.0)
     workspace(cast.alice, repository(FILES))
-    told = play(cast.alice, [TICKING, tool("sleep", "2"), output(), FINISH])
+    jobs = started(monkeypatch)
+    model_waits(monkeypatch, {1: lambda: ended(jobs[0])})
+    told = play(cast.alice, [TICKING, output(), FINISH])
     assert ends(told) == [("j1", "timed_out")]
     assert told.last("job.ended")["trace"]["timed_out"] is True
 
 
-def test_R9_F55_secrets_of_a_job_reach_neither_record_nor_preview(cast):
+LEAK = """import os, sys, time
+print("{begin}", end="", flush=True)
+while not os.path.exists("go.log"):
+    time.sleep(0.02)
+print("{end}")
+print("given", sys.argv[2])
+print("said all", flush=True)
+time.sleep(60)
+"""
+
+
+def test_R9_F55_secrets_of_a_job_reach_neither_record_nor_preview(cast, monkeypatch):
     token = "ghp_" + "a1B2" * 9
-    code = f"import time\nprint({token[:20]!r}, end='', flush=True)\ntime.sleep(0.6)\n" + (
-        f"print({token[20:]!r}, flush=True)\nimport sys; print('given', sys.argv[2], flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    workspace(cast.alice, repository({"leak.py": code}))
+    code = LEAK.format(begin=token[:20], end=token[20:])
+    workspace(cast.alice, repository({"leak.py": code, ".gitignore": "*.log\n"}))
     told = submit(
         cast.alice,
-        [job("python3", "leak.py", "--password", "hunter2-hunter2"), tool("sleep", "0.4"), output(),
-         tool("sleep", "0.6"), output(), tool("sleep", "0.3"), FINISH],
+        [job("python3", "leak.py", "--password", "hunter2-hunter2"), output(),
+         tool("touch", "go.log"), output(), FINISH],
     )  # fmt: skip
     shown: list[str] = []
+    looked = threading.Event()
+    jobs = started(monkeypatch)
+    model_waits(
+        monkeypatch,
+        {
+            1: lambda: wait_for(lambda: jobs[0].log.total == 20),
+            3: lambda: wait_for(lambda: "said all" in jobs[0].whole()),
+            4: lambda: wait_for(looked.is_set),
+        },
+    )
 
     def look() -> None:
         wait_for(lambda: any("redacted" in row.text for row in Delta.objects.all()) or _over(told))
         shown.extend(Delta.objects.values_list("text", flat=True))
+        looked.set()
 
     with Meanwhile(told, "job.started", look):
         told.work()
     assert told.state == "succeeded", told.reason
     everything = "".join(seen(told)) + "".join(shown) + str([e.payload for e in told.events])
     assert "[redacted" in "".join(shown), "the pages saw it while it ran"
+    assert "[redacted" in seen(told)[3] and "said all" in seen(told)[3]
     assert token[20:] not in everything and token not in everything
     assert "hunter2-hunter2" not in everything
     assert token[:20] not in "".join(seen(told)), "half a secret waits until it is decided"
@@ -187,6 +210,7 @@ def test_commands_run_beside_a_job_and_share_its_worktree(cast):
     workspace(cast.alice, repository(FILES))
     told = play(
         cast.alice,
-        [job("python3", "once.py"), tool("sleep", "0.3"), tool("cat", "runs.log"), FINISH],
+        [job("python3", "once.py"), shell("until test -s runs.log; do sleep 0.05; done"),
+         tool("cat", "runs.log"), FINISH],
     )  # fmt: skip
     assert "\nx\n" in seen(told)[2]

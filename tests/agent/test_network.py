@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from runtime.agent import background
 from runtime.core.errors import BadInput
 from runtime.gating import policies
 from runtime.journal.kinds import REGISTRY
@@ -131,11 +132,12 @@ def test_a_remembered_answer_and_an_operators_rule_give_the_network_too(cast, ru
     assert told.of("policy.decided")[0]["source"] == "rule"
 
 
-def test_a_background_job_reaches_them_as_well(cast):
+def test_a_background_job_reaches_them_as_well(cast, monkeypatch):
+    monkeypatch.setattr(background, "SOON", 20.0)  # it is over as soon as the job is
     with origin() as server:
         workspace(cast.alice, hosts=[server.name], allow=["curl"])
         start = {"kind": "start_job", "program": "curl", "args": ["-sS", f"http://{server.name}/"]}
-        told = play(cast.alice, [start, tool("sleep", "0.5"), FINISH])
+        told = play(cast.alice, [start, FINISH])
         answer(told, cast.bob)
         told.work()
         assert len(server.seen) == 1
