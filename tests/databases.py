@@ -21,7 +21,10 @@ from django.db import connections
 from m31a_site import data, postgres
 from runtime.journal import append
 
+WAITS = 20
+"""Seconds that a worker waits for others' writes; tests are workers, too."""
 CONFIG = dict(settings.DATABASES["default"])
+CONFIG["OPTIONS"] = {**CONFIG["OPTIONS"], "timeout": WAITS}
 """The product's own configuration; `use` changes the settings, so it is kept from before."""
 
 LEASE: int = settings.M31A.LEASE_SECONDS
@@ -182,7 +185,7 @@ class Postgres:
 
 def _config(url: str) -> dict[str, Any]:
     """The product's own configuration of a worker for a database."""
-    return postgres.configuration(url, "worker", 20, LEASE)
+    return postgres.configuration(url, "worker", WAITS, LEASE)
 
 
 def _account() -> str:

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import M31A
 from tests.kit import EDIT, FINISH, VERIFY
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.thorough]
+pytestmark = pytest.mark.thorough
 ASKED = {"kind": "run_tool", "program": "git", "args": ["rm", "-r", "src"]}
 
 

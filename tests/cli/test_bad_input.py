@@ -13,7 +13,6 @@ from runtime.cli.main import NOT_YET
 from tests.cli.conftest import M31A
 from tests.kit import FINISH, git, repository
 
-pytestmark = pytest.mark.timeout(180)
 """Each of them starts many processes, on a machine that may have other work."""
 
 

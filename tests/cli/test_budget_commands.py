@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import M31A
 from tests.kit import FINISH
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.thorough]
+pytestmark = pytest.mark.thorough
 USED = {"input_tokens": 100_000, "output_tokens": 20_000}
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import M31A
 from tests.kit import EDIT, FINISH, VERIFY
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.thorough]
+pytestmark = pytest.mark.thorough
 
 
 def test_a_remembered_answer_is_listed_and_taken_back(m31a: M31A):

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import M31A
 from tests.kit import EDIT, FINISH, VERIFY
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.thorough]
+pytestmark = pytest.mark.thorough
 """Each of them starts many processes, on a machine that may have other work."""
 
 FIELDS = [

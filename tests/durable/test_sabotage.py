@@ -11,6 +11,7 @@ from threading import Event
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db.transaction import atomic
 
 from runtime import tasks
@@ -74,6 +75,7 @@ def a_child_is_claimed_before_its_parent_ended(patch: pytest.MonkeyPatch, cast: 
 
 
 def a_reaper_acts_on_what_it_read_before_a_renewal(patch: pytest.MonkeyPatch, cast: Cast) -> str:
+    patch.setattr(settings.M31A, "LEASE_SECONDS", 30)
     claim = claimed(owner=ELSEWHERE)
     Task.objects.filter(pk=claim.task).update(lease_expires_at=journal.now() - claims.lease() * 9)
     hit = leases.faults.hit

@@ -99,4 +99,5 @@ def test_a_plan_without_permission_is_refused():
 
 def test_without_a_plan_a_point_costs_next_to_nothing():
     assert plan._plan == {}
-    assert timeit.timeit(lambda: plan.hit("claim.after_commit"), number=100_000) < 0.5
+    took = timeit.repeat(lambda: plan.hit("claim.after_commit"), repeat=3, number=100_000)
+    assert min(took) < 0.5

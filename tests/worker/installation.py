@@ -75,11 +75,11 @@ class Installation:
         self.run("approvals")
         return time.monotonic() - began
 
-    def healthy(self) -> bool:
-        """Whether the site answers."""
+    def healthy(self, seconds: float = 20.0) -> bool:
+        """Whether the site answers in time."""
         with (
             contextlib.suppress(OSError),
-            urllib.request.urlopen(f"{self.url}/healthz", timeout=5) as reply,
+            urllib.request.urlopen(f"{self.url}/healthz", timeout=seconds) as reply,
         ):
             return bool(reply.status == 200)
         return False
@@ -89,6 +89,14 @@ class Installation:
         assert self.process is not None
         supervisor = psutil.Process(self.process.pid)
         return [supervisor, *supervisor.children(recursive=True)]
+
+    def commands(self) -> set[str]:
+        """What of this program is running."""
+        found = set()
+        for process in self.processes():
+            with contextlib.suppress(psutil.NoSuchProcess):  # a command of one of them, that ended
+                found.update(process.cmdline()[3:4])
+        return found
 
     def child(self, name: str) -> psutil.Process:
         """The child of the supervisor that runs this command."""
@@ -194,8 +202,8 @@ def alive(processes: list[psutil.Process]) -> list[str]:
     return found
 
 
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """Wait for something to become true, and return it."""
+def until(condition: Callable[[], Any], seconds: float = 40.0) -> Any:
+    """Wait for something to become true, and return it. How long it may take, others judge."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, "It did not happen in time."

@@ -39,7 +39,10 @@ def test_who_holds_it_is_named_without_the_address(held: Path):
     assert URL not in str(error.value)
 
 
-def test_who_only_looks_where_it_is_served_keeps_nobody_from_starting(tmp_path: Path):
+def test_who_only_looks_where_it_is_served_keeps_nobody_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(folder, "_LOOKS_SECONDS", 20.0)
     os.close(folder.lock(tmp_path))
     looks = os.open(tmp_path / "m31a.lock", os.O_RDONLY)
     fcntl.flock(looks, fcntl.LOCK_SH)  # as `served_at` does, for a moment
