@@ -77,7 +77,6 @@ def _listen(page: Page) -> list[dict[str, object]]:
     return frames
 
 
-@pytest.mark.timeout(120)
 def test_the_demo_from_the_printed_link_to_succeeded(site: Site, page: Page) -> None:
     frames, complaints = _listen(page), []
     page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
