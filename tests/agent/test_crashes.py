@@ -23,6 +23,7 @@ from tests.agent.dying import die, die_after, kill_when, start, work_and_die
 from tests.agent.scenes import (
     answer,
     happened,
+    holds,
     seen,
     shell,
     space,
@@ -39,6 +40,8 @@ open('out.log', 'a').write('once\\n')
 open('t.txt', 'a').write('x\\n')
 time.sleep(987)
 """
+SLOWLY = f"slow-{os.getpid()}.py"
+"""Nobody else's: other tests run at the same time on this machine."""
 
 
 def check(told: Told) -> None:
@@ -54,19 +57,19 @@ def sleepers() -> list[int]:
     found = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if "slow.py" in words:
+        if SLOWLY in words:
             found.append(process.pid)
     return found
 
 
 def test_R2_F42_a_killed_command_is_not_repeated_and_its_outcome_is_unknown(cast):
-    files = {"slow.py": SLOW, ".gitignore": "*.log\n", "notes.txt": "x\n"}
+    files = {SLOWLY: SLOW, ".gitignore": "*.log\n", "notes.txt": "x\n"}
     workspace(cast.alice, repository(files))
-    told = submit(cast.alice, [EDIT, tool("python3", "slow.py"), FINISH, VERIFY, FINISH])
-    kill_when(lambda: (tree(told) / "t.txt").exists() and happened(told, "action.started"))
+    told = submit(cast.alice, [EDIT, tool("python3", SLOWLY), FINISH, VERIFY, FINISH])
+    kill_when(lambda: holds(tree(told) / "t.txt", "x\n") and happened(told, "action.started"))
     assert told.state == "running"
     told.work()
-    assert sleepers() == [], "the command of the dead worker is ended"
+    wait_for(lambda: sleepers() == [])  # the command of the dead worker is ended
     unknown = told.last("action.outcome_unknown")
     assert unknown["kind"] == "run_tool" and "unknown" in unknown["reason"]
     assert (tree(told) / "out.log").read_text() == "once\n", "it was not run again"
@@ -95,17 +98,17 @@ def test_an_action_whose_secret_form_is_gone_is_not_done_again_and_the_run_goes_
 
 
 def test_F44_a_worker_that_was_frozen_is_fenced_off(cast):
-    workspace(cast.alice, repository({"slow.py": SLOW, ".gitignore": "*.log\n"}))
-    told = submit(cast.alice, [tool("python3", "slow.py"), FINISH])
+    workspace(cast.alice, repository({SLOWLY: SLOW, ".gitignore": "*.log\n"}))
+    told = submit(cast.alice, [tool("python3", SLOWLY), FINISH])
     frozen = start()
     try:
-        wait_for(lambda: (tree(told) / "t.txt").exists())
+        wait_for(lambda: holds(tree(told) / "t.txt", "x\n"))
         os.kill(frozen, signal.SIGSTOP)
         long_ago = now() - timedelta(seconds=1000)
         assert Task.objects.filter(state="running").update(lease_expires_at=long_ago) == 1
         told.work()
         assert told.state == "succeeded"
-        assert sleepers() == [], "the command of the frozen worker is ended"
+        wait_for(lambda: sleepers() == [])  # the command of the frozen worker is ended
         before = len(told.events)
     finally:
         os.kill(frozen, signal.SIGCONT)
@@ -116,13 +119,13 @@ def test_F44_a_worker_that_was_frozen_is_fenced_off(cast):
 
 
 def test_a_killed_verification_leaves_the_debt(cast):
-    workspace(cast.alice, verify=("python3 slow.py",), root=repository({"slow.py": SLOW}))
+    workspace(cast.alice, verify=(f"python3 {SLOWLY}",), root=repository({SLOWLY: SLOW}))
     told = submit(cast.alice, [write("a.txt", "a"), VERIFY, FINISH])
-    kill_when(lambda: (tree(told) / "t.txt").exists())
+    kill_when(lambda: holds(tree(told) / "t.txt", "x\n"))
     told.work()
     assert told.last("action.outcome_unknown")["kind"] == "verify"
     assert told.last("finish.refused")["debt"] is True
-    assert sleepers() == []
+    wait_for(lambda: sleepers() == [])
     check(told)
 
 
@@ -271,11 +274,11 @@ def test_a_preview_that_was_not_removed_any_more_is_no_cut_message(cast):
 
 
 def test_a_cancelled_task_whose_worker_dies_is_cancelled(cast):
-    workspace(cast.alice, repository({"slow.py": SLOW}))
-    told = submit(cast.alice, [tool("python3", "slow.py", "--token", "hunter2hunter2"), FINISH])
+    workspace(cast.alice, repository({SLOWLY: SLOW}))
+    told = submit(cast.alice, [tool("python3", SLOWLY, "--token", "hunter2hunter2"), FINISH])
 
     def cancelled() -> bool:
-        if not (tree(told) / "t.txt").exists():
+        if not holds(tree(told) / "t.txt", "x\n"):
             return False
         runs.cancel(told.run.pk, cast.alice)
         return True
@@ -305,9 +308,9 @@ def test_X15_a_task_that_kills_its_worker_each_time_ends_at_the_bound(cast, boun
 
 
 def test_a_command_interrupted_at_the_last_attempt_is_told_after_a_retry(cast):
-    workspace(cast.alice, repository({"slow.py": SLOW, ".gitignore": "*.log\n"}))
-    told = submit(cast.alice, [tool("python3", "slow.py"), FINISH], max_attempts=1)
-    kill_when(lambda: (tree(told) / "t.txt").exists())
+    workspace(cast.alice, repository({SLOWLY: SLOW, ".gitignore": "*.log\n"}))
+    told = submit(cast.alice, [tool("python3", SLOWLY), FINISH], max_attempts=1)
+    kill_when(lambda: holds(tree(told) / "t.txt", "x\n"))
     told.work()
     assert told.reason == "attempts_exhausted"
     runs.retry(told.run.pk, cast.alice, 2)
