@@ -30,6 +30,9 @@ CONFIG["OPTIONS"] = {**CONFIG["OPTIONS"], "timeout": WAITS}
 LEASE: int = settings.M31A.LEASE_SECONDS
 """Of the product, too: tests shorten theirs."""
 
+PORTS = 5
+"""How many are tried: another may take one between its choice and its use."""
+
 
 class Template(Protocol):
     """Something that can be had fresh again and again."""
@@ -102,29 +105,33 @@ class Server:
              "UTF8", "--no-sync"],
             check=True, capture_output=True, cwd="/",
         )  # fmt: skip
-        port = _free_port()
-        process = subprocess.Popen(
-            [*lead, binaries / "postgres", "-D", f"{folder}/db", "-h", "127.0.0.1", "-p", str(port),
-             "-k", folder, "-c", "fsync=off"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
-        )  # fmt: skip
-        server = cls(folder, port, process)
-        server._wait()
-        return server
+        for _ in range(PORTS):
+            port = _free_port()
+            command = [*lead, binaries / "postgres", "-D", f"{folder}/db", "-h", "127.0.0.1",
+                       "-p", str(port), "-k", folder, "-c", "fsync=off"]  # fmt: skip
+            server = cls(folder, port, _begun(command))
+            if server._answers():
+                return server
+        server.stop()
+        raise RuntimeError(f"PostgreSQL ended at once on {PORTS} ports")
 
-    def _wait(self) -> None:
+    def _answers(self) -> bool:
+        """Wait until it does. False where it has ended, as it does where others have its port."""
         import psycopg
 
-        deadline = time.monotonic() + 30
-        while True:
+        # By its own socket: on the port may be another server.
+        own = f"postgresql://m31a@/postgres?host={self.folder}&port={self.port}"
+        deadline = time.monotonic() + 60
+        while self._process.poll() is None:
             try:
-                psycopg.connect(self.address("postgres"), connect_timeout=2).close()
-                return
+                psycopg.connect(own, connect_timeout=2).close()
+                return True
             except psycopg.OperationalError:
                 if time.monotonic() > deadline:
                     self.stop()
                     raise
                 time.sleep(0.05)
+        return False
 
     def address(self, name: str) -> str:
         """How to reach one of its databases."""
@@ -134,10 +141,8 @@ class Server:
         """End it at once, as a crash does, and start it again on the same files."""
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait(20)
-        self._process = subprocess.Popen(
-            self._process.args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
-        )
-        self._wait()
+        self._process = _begun(self._process.args)
+        assert self._answers(), "PostgreSQL did not come back"
 
     def stop(self) -> None:
         """End the server by its process id and remove its files."""
@@ -191,6 +196,10 @@ def _config(url: str) -> dict[str, Any]:
 def _account() -> str:
     """The server refuses to run as root."""
     return "postgres" if os.geteuid() == 0 else ""
+
+
+def _begun(command: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
 
 
 def _free_port() -> int:

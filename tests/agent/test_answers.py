@@ -11,6 +11,7 @@ from runtime import runs, tasks
 from runtime.agent.prompt import envelope
 from runtime.agent.session import Session
 from runtime.models import Delta
+from runtime.providers import scripted
 from tests.agent.scenes import Meanwhile, cancel_at, seen, tool, wait_for
 from tests.clock import best_of_three, in_time
 from tests.kit import FINISH, play, submit, workspace
@@ -104,7 +105,8 @@ def test_A9_a_cancel_during_the_model_call_tells_the_provider(cast):
     cancelled()
 
 
-def test_A9_what_was_said_before_the_cancel_is_kept_as_cut(cast):
+def test_A9_what_was_said_before_the_cancel_is_kept_as_cut(cast, monkeypatch):
+    monkeypatch.setattr(scripted, "CHUNK_PAUSE", 0.2)  # it speaks for half a minute
     workspace(cast.alice)
     told = submit(cast.alice, [{**FINISH, "say": "word " * 900}])
 

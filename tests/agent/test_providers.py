@@ -98,10 +98,11 @@ def test_what_was_said_before_a_failure_is_kept_as_cut(cast, model):
 def test_an_unreachable_server_is_named(cast, monkeypatch):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
+        # Bound, so that nobody else gets it, and nobody listens there.
         port = probe.getsockname()[1]
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
-    workspace(cast.alice)
-    told = ask(cast.alice).work()
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
+        workspace(cast.alice)
+        told = ask(cast.alice).work()
     assert (told.state, told.reason) == ("failed", "provider_unreachable")
 
 
@@ -142,7 +143,7 @@ def test_a_cancel_hangs_up_on_the_server(cast, model):
     with Meanwhile(told, "task.claimed", lambda: runs.cancel(told.run.pk, cast.alice)):
         told.work()
     assert told.state == "cancelled"
-    assert not server.exchanges or server.exchanges[0].hung_up.wait(5)
+    assert not server.exchanges or server.exchanges[0].hung_up.wait(20)
 
 
 def test_an_answer_without_an_action_is_refused_and_the_model_is_told(cast, model):
