@@ -64,6 +64,7 @@ def test_a_malformed_line_of_a_script_is_named_by_its_number(m31a: M31A):
         _refused(m31a, _submit(m31a.script(*lines)), f"Line {number}")
 
 
+@pytest.mark.thorough
 def test_workspace_add_registers_nothing_that_cannot_work(m31a: M31A):
     root = repository()
     empty = Path(root.parent) / "empty"
@@ -110,6 +111,7 @@ def test_a_command_line_that_is_wrong_exits_2(m31a: M31A):
     assert "--as USER" in m31a("status", "--as").err
 
 
+@pytest.mark.thorough
 def test_what_is_not_built_yet_says_so(m31a: M31A):
     for name in NOT_YET[:3]:
         done = m31a(name, "x", "--at", "3")

@@ -15,6 +15,7 @@ ROOMS = (
 ABOVE = ("worker", "present", "live", "web", "cli", "management")
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_types_hold_in_every_room() -> None:
     rooms = [
