@@ -26,6 +26,8 @@ from tests.web.factories import PUSH, STAGES
 
 HOST = "127.0.0.1:8031"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
+PATIENCE = 30.0
+"""Seconds for what only has to come at all."""
 
 
 @pytest_asyncio.fixture
@@ -202,7 +204,7 @@ class Browser:
 
     async def open(self) -> bool:
         """Shake hands; whether the site agreed."""
-        agreed, _ = await self.wire.connect(timeout=5)
+        agreed, _ = await self.wire.connect(timeout=PATIENCE)
         return bool(agreed)
 
     async def send(self, method: str, **params: Any) -> None:
@@ -214,7 +216,7 @@ class Browser:
         after = self.rows[-1] if self.rows else 0
         await self.send("hello", run=run, after=after, open=self.parts)
 
-    async def take(self, timeout: float = 3.0, ack: bool = True) -> dict[str, Any] | None:
+    async def take(self, timeout: float = PATIENCE, ack: bool = True) -> dict[str, Any] | None:
         """The next frame, or None when the socket was closed (then `closed` is set)."""
         message = await self.wire.receive_output(timeout=timeout)
         if message["type"] == "websocket.close":
@@ -243,14 +245,14 @@ class Browser:
                 self.inbox, self.overdue = params["count"], params["overdue"]
         return frame
 
-    async def until(self, done: Any, timeout: float = 5.0, ack: bool = True) -> None:
+    async def until(self, done: Any, timeout: float = PATIENCE, ack: bool = True) -> None:
         """Take frames until `done()`."""
         async with asyncio.timeout(timeout):
             while not done():
                 if await self.take(timeout, ack) is None:
                     raise AssertionError(f"closed with {self.closed}")
 
-    async def until_closed(self, timeout: float = 5.0, ack: bool = True) -> int | None:
+    async def until_closed(self, timeout: float = PATIENCE, ack: bool = True) -> int | None:
         """Take frames until the site closes; the code."""
         async with asyncio.timeout(timeout):
             while await self.take(timeout, ack) is not None:
