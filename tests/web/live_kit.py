@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import statistics
+import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -22,6 +24,7 @@ from runtime.journal import book, hub, kinds
 from runtime.journal.append import new_id
 from runtime.models import Approval, Run, Task, User
 from runtime.people import service
+from tests.clock import TRIES, Late
 from tests.web.factories import PUSH, STAGES
 
 HOST = "127.0.0.1:8031"
@@ -152,6 +155,20 @@ def ask(run: str) -> Approval:
         requested_at=now,
         expires_at=now + timedelta(hours=1),
     )
+
+
+async def arrives(page: Browser, run: str, seconds: float) -> None:
+    """Rows are there within so many seconds, by the median of twenty, in one of three tries."""
+    for _ in range(TRIES):
+        waits = []
+        for number in range(page.rows[-1] + 1, page.rows[-1] + 21):
+            await sync_to_async(say)(run)
+            start = time.perf_counter()
+            await page.until(lambda number=number: page.rows[-1] == number)
+            waits.append(time.perf_counter() - start)
+        if statistics.median(waits) < seconds:
+            return
+    raise Late(f"{waits} have a median that is not under {seconds} s")
 
 
 def log_of(run: str) -> list[int]:
