@@ -158,10 +158,10 @@ def ask(run: str) -> Approval:
 
 
 async def arrives(page: Browser, run: str, seconds: float) -> None:
-    """Rows are there within so many seconds, by the median of twenty, in one of three tries."""
+    """Rows are there within so many seconds, by the median of eleven, in one of three tries."""
     for _ in range(TRIES):
         waits = []
-        for number in range(page.rows[-1] + 1, page.rows[-1] + 21):
+        for number in range(page.rows[-1] + 1, page.rows[-1] + 12):
             await sync_to_async(say)(run)
             start = time.perf_counter()
             await page.until(lambda number=number: page.rows[-1] == number)
