@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 import time
+import uuid
 from dataclasses import replace
 
 import pytest
@@ -18,9 +19,10 @@ from runtime.policy.authorised import by_operator
 from runtime.sandbox import Cage, netns
 from tests.clock import best_of_three, under
 
-_ASK = (
-    "import socket\ntry: print(socket.getaddrinfo('example.org', 80))\nexcept OSError: print('no')"
+_NAME = (
+    f"question{uuid.uuid4().hex}.example"  # the machine's resolver may be asked by others meanwhile
 )
+_ASK = f"import socket\ntry: print(socket.getaddrinfo('{_NAME}', 80))\nexcept OSError: print('no')"
 
 
 def _own_addresses() -> list[str]:
@@ -33,23 +35,24 @@ def _own_addresses() -> list[str]:
             return []
 
 
-@pytest.mark.parametrize("hosts", [(), ("example.org",)])
-def test_F37_no_question_about_a_name_leaves_the_cage(hall: Hall, hosts: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("listed", [False, True])
+def test_F37_no_question_about_a_name_leaves_the_cage(hall: Hall, listed: bool) -> None:
     with name_stub() as (seen, port):
         places = [("127.0.0.1", 53), ("127.0.0.1", port), *[(a, port) for a in _own_addresses()]]
         send = (
             "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-            f"for place in {places!r}:\n try: s.sendto(b'question', place)\n except OSError: pass"
+            f"for place in {places!r}:\n try: s.sendto(b'{_NAME}', place)\n except OSError: pass"
         )
         result = hall.sh(
-            f'python3 -I -c "{_ASK}"; python3 -I -c "$1"; getent hosts example.org; echo done'.replace(
+            f'python3 -I -c "{_ASK}"; python3 -I -c "$1"; getent hosts {_NAME}; echo done'.replace(
                 '"$1"', f'"{send}"'
             ),
-            hosts=hosts,
+            hosts=[_NAME] if listed else [],
         )
         assert result.text() == "no\ndone\n", result.text("stderr")
         time.sleep(0.1)
-        assert seen == []
+        mine = _NAME.partition(".")[0].encode()  # a question has no points in it
+        assert [one for one in seen if mine in one] == []
 
 
 @best_of_three
@@ -57,14 +60,13 @@ def test_the_way_out_ends_with_the_command(hall: Hall) -> None:
     before = len(os.listdir("/proc/self/fd"))
     with socket.create_server((ADDRESS, 0)) as silent:
         name = f"{ADDRESS}:{silent.getsockname()[1]}"
-        result = hall.sh(f"curl -sS http://{name}/ & sleep 0.3; exit 3", hosts=[name], timeout=5)
+        result = hall.sh(f"curl -sS http://{name}/ & sleep 0.3; exit 3", hosts=[name], timeout=30)
         assert result.status == 3
         under(result.duration_ms / 1000, 3)
         result = hall.sh(f"curl -sS http://{name}/", hosts=[name], timeout=0.4)
         assert result.timed_out
         under(result.duration_ms / 1000, 3)
-    names = [thread.name for thread in threading.enumerate()]
-    assert "cage-proxy" not in names
+    assert until(lambda: "cage-proxy" not in [one.name for one in threading.enumerate()])
     assert until(lambda: len(os.listdir("/proc/self/fd")) <= before)
 
 
