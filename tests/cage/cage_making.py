@@ -118,11 +118,11 @@ def alive(mark: str) -> list[int]:
     return found
 
 
-def until(condition: Callable[[], object], seconds: float = 5.0) -> bool:
+def until(condition: Callable[[], object], seconds: float = 20.0) -> bool:
     """Whether a condition comes true in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
             return True
         time.sleep(0.02)
-    return False
+    return bool(condition())  # it may have stood still meanwhile

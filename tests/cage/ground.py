@@ -237,7 +237,7 @@ class Ground:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
         for thread in self.waiting:
-            thread.join(5)
+            thread.join(30)
             assert not thread.is_alive()
         for one in self.listeners:
             one.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sessions import is_kept, stands
 
 from runtime.core.commands import Exec, Shell
@@ -48,16 +50,18 @@ SENDS = (
     "t.sendmsg([b'x'], [(s.SOL_SOCKET, s.SCM_RIGHTS, array.array('i', [at]).tobytes())]); t.recv(1)"
 )
 WRITES = (
-    "t = s.socket(s.AF_UNIX); t.bind('meet'); t.listen(); t = t.accept()[0]\n"
+    "t = s.socket(s.AF_UNIX)\n"
+    "if os.path.lexists('meet'): os.unlink('meet')\n"
+    "t.bind('meet'); t.listen(); t = t.accept()[0]\n"
     "at = array.array('i', t.recvmsg(1, 100)[1][0][2])[0]; t.close(); time.sleep(0.15)\n"
     "os.close(os.open('evil', os.O_CREAT | os.O_WRONLY, dir_fd=at)); time.sleep(0.5)"
 )
 
 
-def python(cage: Cage, code: str, wall: float | None = None) -> Result:
+def python(cage: Cage, code: str, **options: Any) -> Result:
     """A piece of Python, with all that it takes to be rude."""
     words = ("-I", "-S", "-c", CALLS + NUMBERS + CYCLE + code)
-    return cage.run(by_operator(Exec("python3", words), "test"), timeout=wall)
+    return cage.run(by_operator(Exec("python3", words), "test"), **options)
 
 
 _SEEN = "cut -d' ' -f22 /proc/1/stat; head -n 1 /proc/net/sockstat; stat -f -c %f /tmp"

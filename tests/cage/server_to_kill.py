@@ -36,7 +36,7 @@ def main() -> None:
     sessions.stands(cage)
     held = threading.Event()  # the session; whatever else runs has namespaces of its own
     threading.Thread(target=hold, daemon=True).start()
-    assert held.wait(10)
+    assert held.wait(20)
     threading.Thread(target=busy, daemon=True).start()
     threading.Thread(target=busy, daemon=True).start()
     cage.run(

@@ -81,7 +81,9 @@ def altered(folder: Path, *changes: tuple[str, str, str]) -> Iterator[None]:
     """Brokers made meanwhile have a changed text: (module, old, new)."""
     place = folder / "runtime" / "sandbox"
     source = os.path.dirname(PROGRAM)
-    shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
+    unread = shutil.ignore_patterns("__pycache__")
+    # A second try finds what the first one made.
+    shutil.copytree(source, place, ignore=unread, dirs_exist_ok=True)
     for module, old, new in changes:
         path = place / f"{module}.py"
         text = path.read_text()

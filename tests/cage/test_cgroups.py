@@ -46,8 +46,11 @@ def test_a_command_is_in_a_group_of_its_own_from_its_first_instruction(
         def look(stream: str, data: bytes) -> None:
             (name,) = _below(place)
             seen.append([int(pid) for pid in Path(place, name, "cgroup.procs").read_text().split()])
+            Path(hall.tree, "go").touch()
 
-        script = "sleep 0.3 & (sleep 0.3 &); echo ready; sleep 0.2"
+        script = (
+            "rm -f go; sleep 60 & (sleep 60 &); echo ready; while [ ! -e go ]; do sleep 0.02; done"
+        )
         result = cage.run(by_operator(Shell(script), "test"), on_output=look)
         assert result.status == 0 and len(seen[0]) >= 4  # the first process, the shell, two
         assert result.attestation["end"] == "cgroup.kill+pidfd"
