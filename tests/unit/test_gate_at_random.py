@@ -11,6 +11,8 @@ from runtime.policy import Decision
 from runtime.policy.programs import PROGRAMS
 from runtime.policy.testing import Link, World, shell, tool
 
+pytestmark = pytest.mark.timeout(300)
+
 WORLD = World(
     files={"/tree/a.txt": "x", "/tree/out": Link("/etc"), "/tree/.git/config": "c"},
     folders={"/tree/src"},

@@ -107,11 +107,11 @@ def test_a_step_costs_the_same_after_many():
             loops = loops.after(step(str(number)))
         return time.perf_counter() - began
 
-    fresh = min(cost(NO_LOOPS) for _ in range(3))
     old = NO_LOOPS
     for number in range(5000):
         old = old.after(step(str(number)))
-    assert min(cost(old) for _ in range(3)) < 3 * fresh
+    costs = [(cost(NO_LOOPS), cost(old)) for _ in range(5)]  # by turns, for a machine has its moods
+    assert min(late for _, late in costs) < 3 * min(fresh for fresh, _ in costs)
 
 
 @pytest.mark.parametrize(

@@ -274,14 +274,27 @@ def test_F55_a_long_password_in_an_address_is_held_back_until_its_host_is_there(
     assert "pppp" not in shown and shown.endswith("@host/path and more words")
 
 
+class Looking(Redactor):
+    """Counts the characters among which it looks for a place to cut."""
+
+    looked = 0
+
+    def safe_cut(self, text: str) -> int:
+        self.looked += len(text)
+        return super().safe_cut(text)
+
+
 def test_many_beginnings_of_tokens_take_no_long_time() -> None:
-    stream, began = plain.stream(), time.process_time()
+    redactor, fed, began = Looking({}), 0, time.process_time()
+    stream = redactor.stream()
     for piece in ("-eyJ.eyJ", "a://a:", "://a:eyJ."):
         for _ in range(400):
             stream.feed(piece * 5)
+            fed += len(piece * 5)
         stream.feed(" ")
     stream.end()
-    assert time.process_time() - began < 3
+    assert redactor.looked < 10 * fed, "what is held back is not looked at again and again"
+    assert time.process_time() - began < 20
 
 
 @settings(max_examples=200)
@@ -348,4 +361,4 @@ def test_no_text_takes_longer_than_its_length(unit: str) -> None:
     stream = redactor.stream()
     for _ in range(20_000 // len(unit)):
         stream.feed(unit)
-    assert time.process_time() - began < 10  # it was hours
+    assert time.process_time() - began < 50  # it was hours
