@@ -66,12 +66,12 @@ def ask(model: Provider, on_text: Any = None, cancel: Any = None, **bounds: Any)
     )
 
 
-def soon(holds: Any, seconds: float = 5.0) -> bool:
+def soon(holds: Any, seconds: float = 20.0) -> bool:
     """Whether something becomes true."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
-            return False
+            return bool(holds())  # it may have stood still meanwhile
         time.sleep(0.02)
     return True
 

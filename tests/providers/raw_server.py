@@ -63,7 +63,7 @@ class RawServer:
     def stop(self) -> None:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # closing alone does not end an `accept`
-        self._thread.join(5)
+        self._thread.join(20)
         self._listener.close()
         for connection in self._open:
             with contextlib.suppress(OSError):
@@ -122,7 +122,7 @@ def ask(
     task_key: str = "main",
     on_text: Callable[[str], None] = lambda text: None,
     cancel: threading.Event | None = None,
-    timeout: float = 5,
+    timeout: float = 20,
     max_bytes: int = 1 << 20,
 ) -> Answer:
     """One decision with the bounds that tests like."""

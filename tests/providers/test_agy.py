@@ -72,15 +72,19 @@ def test_F55_program_sees_its_credentials_and_nothing_of_the_servers(
 
 
 def test_prompt_takes_the_way_that_the_program_offers(
-    agy: Callable[..., Provider], home: Path
+    agy: Callable[..., Provider], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("runtime.providers.agy.HELP_SECONDS", 20.0)
     for name, piped in (("agy", True), ("agy-old", False)):
         ask(agy("auto", name), prompt=for_task("surroundings"), timeout=20)
         seen = json.loads((home / "seen.json").read_text())
         assert ("--input-format" in seen["argv"]) == piped
 
 
-def test_prompt_beyond_one_argument_goes_by_standard_input(agy: Callable[..., Provider]) -> None:
+def test_prompt_beyond_one_argument_goes_by_standard_input(
+    agy: Callable[..., Provider], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runtime.providers.agy.HELP_SECONDS", 20.0)
     prompt = for_task("read", "x" * 3_000_000)
     assert ask(agy("auto"), prompt=prompt, timeout=20).error is None
 

@@ -67,7 +67,9 @@ def test_P3_slow_server_is_a_timeout_and_is_hung_up_on(
         begun(failure.value.partial)
         assert failure.value.partial == "I begin"
     in_time(started, 0.8)
-    assert server.hung_up.wait(5)
+    hung_up = server.hung_up.wait(20)
+    begun(hung_up or server.requests)
+    assert hung_up
     in_time(started, 1.3)
 
 
@@ -92,7 +94,7 @@ def test_A9_cancelled_call_closes_the_servers_socket_within_half_a_second(
     with pytest.raises(ProviderError) as failure:
         ask(provider(server.url), cancel=cancel, timeout=30)
     assert failure.value.kind == "cancelled"
-    assert server.hung_up.wait(5)
+    assert server.hung_up.wait(20)
     in_time(pressed[0], 0.5)
 
 
@@ -113,7 +115,7 @@ def test_A9_scripted_server_records_that_the_client_went_away() -> None:
         pressed = press_once(lambda: len(server.exchanges) > 0, cancel)
         with pytest.raises(ProviderError):
             ask(provider(server.base_url), cancel=cancel)
-        assert server.exchanges[0].hung_up.wait(5)
+        assert server.exchanges[0].hung_up.wait(20)
         in_time(pressed[0], 1)
 
 
@@ -127,7 +129,7 @@ def test_what_the_caller_raises_passes_through_and_ends_the_call(serve: Serve) -
     server = serve(reply=drip)
     with pytest.raises(Stale):
         ask(provider(server.url), on_text=on_text)
-    assert server.hung_up.wait(5)
+    assert server.hung_up.wait(20)
 
 
 def test_text_is_handed_on_as_it_comes(serve: Serve) -> None:
@@ -136,7 +138,7 @@ def test_text_is_handed_on_as_it_comes(serve: Serve) -> None:
     def reply(connection: socket.socket) -> None:
         connection.sendall(STREAM_HEAD + event({"content": "first"}))
         # The server goes on only once the first word was shown.
-        assert shown.wait(5)
+        assert shown.wait(20)
         connection.sendall(event({"content": '\n{"kind": "verify"}'}, "stop"))
 
     def on_text(text: str) -> None:
@@ -156,11 +158,14 @@ def test_many_calls_leave_no_socket_and_no_thread_behind(serve: Serve) -> None:
     for _ in range(5):
         with pytest.raises(ProviderError):
             ask(model, timeout=0.1)
-    mine = [
-        connection
-        for connection in process.net_connections()
-        if connection.raddr and f":{connection.raddr.port}/" in server.url
-    ]
-    assert mine == []
+
+    def mine() -> list[object]:
+        return [
+            connection
+            for connection in process.net_connections()
+            if connection.raddr and f":{connection.raddr.port}/" in server.url
+        ]
+
+    assert soon(lambda: mine() == [])
     # The server's own threads end when they see that nobody listens.
     assert soon(lambda: threading.active_count() <= threads)

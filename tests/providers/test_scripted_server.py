@@ -61,7 +61,7 @@ def test_M1_requests_counted_and_a_script_that_is_over_is_an_error() -> None:
 )
 def test_request_that_is_none_is_refused(path: str, body: bytes, status: int) -> None:
     with ScriptedServer(b'{"kind": "verify"}') as server:
-        client = http.client.HTTPConnection(urlsplit(server.base_url).netloc, timeout=5)
+        client = http.client.HTTPConnection(urlsplit(server.base_url).netloc, timeout=20)
         client.request("POST", path, body)
         assert client.getresponse().status == status
         client.close()
@@ -82,7 +82,7 @@ def test_server_runs_as_a_program_and_ends_on_a_signal(tmp_path: Path) -> None:
         url = process.stdout.readline().strip()
         assert ask(provider(url)).action == {"kind": "verify"}
         process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == 0
+        assert process.wait(30) == 0
 
 
 def test_program_with_a_bad_script_ends_with_2(tmp_path: Path) -> None:
