@@ -74,10 +74,21 @@
   }
 
   let looking = false;
+  let due = false; // also while it is looking: what came meanwhile was not seen
 
   async function look() {
-    if (looking || document.hidden) return;
+    if (document.hidden) return;
+    due = true;
+    if (looking) return;
     looking = true;
+    while (due) {
+      due = false;
+      await lookOnce();
+    }
+    looking = false;
+  }
+
+  async function lookOnce() {
     try {
       if (inbox()) {
         const there = await page("/approvals/");
@@ -91,12 +102,11 @@
     } catch {
       // a lost connection is told by the live part; the next look tries again
     }
-    looking = false;
   }
 
   const runPage = byId("run-card") !== null; // there the live part redraws the card
   if (!runPage) {
-    setInterval(look, LOOK_MS);
+    setInterval(() => looking || look(), LOOK_MS);
     new MutationObserver((changes) => {
       if (changes.some((change) => [...change.addedNodes].some((node) => node.id === "inbox-count")))
         look();

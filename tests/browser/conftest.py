@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.watched import Watched
 from tests.databases import Template
 from tests.web.live_kit import make_run, person, session_for
 from tests.web.live_server import Server, serving
 
+expect.set_options(timeout=20_000)  # for what only has to come at all
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -46,11 +47,13 @@ def server(
     django_db_blocker: Any,
     request: pytest.FixtureRequest,
 ) -> Iterator[Server]:
-    """A server and a fresh database for a file of tests, which names its addresses in `URLS`."""
+    """A server and a fresh database for a file of tests, which may name its addresses in `URLS`,
+    and in `BEAT_SECONDS` how soon silence counts as loss."""
     urls = getattr(request.module, "URLS", "m31a_site.urls")
+    beat = getattr(request.module, "BEAT_SECONDS", 10)
     with django_db_blocker.unblock():
         sqlite_template.renew()
-        with serving(urls=urls, beat_seconds=1, recheck_seconds=0.5) as running:
+        with serving(urls=urls, beat_seconds=beat, recheck_seconds=0.5) as running:
             yield running
         sqlite_template.leave()
 

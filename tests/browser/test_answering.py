@@ -48,6 +48,7 @@ def test_two_are_denied_together_and_the_third_is_changed(page: Page) -> None:
     assert sorted(denied) == [(name, "neither") for name in sorted(names[:2])]
 
     page.get_by_role("link", name="Back to what waits").click()
+    page.wait_for_url("**/approvals/")
     card = page.locator("article.card.open")
     expect(card).to_have_count(1)
     page.keyboard.press("j")

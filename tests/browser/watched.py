@@ -36,7 +36,7 @@ class Watched:
         self.live()
 
     def live(self) -> None:
-        expect(self.page.locator("#live-status")).to_have_text("Live", timeout=15000)
+        expect(self.page.locator("#live-status")).to_have_text("Live", timeout=40_000)
 
     def seqs(self) -> list[int]:
         """The numbers of the rows in the page."""
@@ -47,5 +47,5 @@ class Watched:
 
     def rows(self, count: int) -> list[int]:
         """Wait for that many rows."""
-        expect(self.page.locator("#timeline li[data-seq]")).to_have_count(count, timeout=15000)
+        expect(self.page.locator("#timeline li[data-seq]")).to_have_count(count, timeout=30_000)
         return self.seqs()

@@ -60,7 +60,7 @@ class Server:
                 pass_fds=[self._socket.fileno()],
             )
         with contextlib.suppress(urllib.error.HTTPError):
-            urllib.request.urlopen(f"{self.url}/healthz", timeout=20).close()
+            urllib.request.urlopen(f"{self.url}/healthz", timeout=50).close()
 
     @property
     def process(self) -> psutil.Process:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import date, timedelta
 
 import pytest
 
 from runtime.approvals import decide
 from runtime.journal import verify
-from runtime.models import User, Workspace
+from runtime.models import Event, User, Workspace
 from runtime.web.audit import reading
 from tests.web import factories
 from tests.web.conftest import signed_in
@@ -71,9 +71,10 @@ def test_the_tool_filter_shows_the_verdicts_on_it(alice: User, sol: User, place:
 
 
 def test_filters_by_days_that_are_both_included(alice: User, sol: User, place: Workspace) -> None:
-    factories.Story(alice, place)
-    today = datetime.now(UTC).date()
-    before, after = today - timedelta(days=1), today + timedelta(days=1)
+    story = factories.Story(alice, place)
+    events = Event.objects.filter(run=story.run.pk).order_by("seq").values_list("at", flat=True)
+    first, *_, last = (date.fromisoformat(at[:10]) for at in events)
+    before, after = first - timedelta(days=1), last + timedelta(days=1)
     client = signed_in(sol)
 
     def shown(query: str) -> str:
