@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 
 from runtime.models import Approval, Run, User
 from runtime.workflow import reminders
@@ -22,17 +22,18 @@ def pending(user: User) -> QuerySet[Approval]:
 
 
 class Waiting(NamedTuple):
-    """How many open questions there are, and how many of them are past a reminder."""
+    """How many open questions there are, how many of them are past a reminder, and the newest."""
 
     open: int
     overdue: int
+    newest: str | None = None
 
 
 def waiting(user: User) -> Waiting:
     """What waits for this person: open questions that they may see."""
     rows = pending(user).select_related(None).order_by()
     late = Count("pk", filter=Q(reminded__gt=0))
-    return Waiting(**rows.aggregate(open=Count("pk"), overdue=late))
+    return Waiting(**rows.aggregate(open=Count("pk"), overdue=late, newest=Max("pk")))
 
 
 def overdue(approval: Approval, now: datetime) -> int:

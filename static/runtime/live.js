@@ -10,6 +10,7 @@
   const SOON_MS = 20; // events that come together are drawn together
   const REFRESH_MS = 400; // between two drawings of a region
   const CARD_MS = 100; // a question is for a person, who waits
+  const AGAIN_MS = 1000;
   const MOST_WAIT_MS = 30000;
   const OVER = "Finished: nothing changes here any more";
   const ENDINGS = {
@@ -223,6 +224,7 @@
 
   const due = new Set();
   const drawn = new Map(); // when each was drawn last
+  const shown = new Map(); // when the answer that is shown was asked for
   const postponed = new Set(); // a form in them has the focus
   const address = (id) =>
     id === "inbox-count" ? "/approvals/count/" : `/runs/${run}/${id === "run-card" ? "card" : "header"}/`;
@@ -240,7 +242,8 @@
   async function redraw(id) {
     due.delete(id);
     postponed.delete(id);
-    drawn.set(id, performance.now());
+    const asked = performance.now();
+    drawn.set(id, asked);
     try {
       const answer = await fetch(address(id), {
         headers: { "HX-Request": "true" },
@@ -250,13 +253,15 @@
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const old = byId(id);
-      if (!old) return;
+      if (!old || shown.get(id) > asked) return; // a later answer was quicker
       if (inUse(old)) return void postponed.add(id);
       const fresh = page.getElementById(id);
       if (!fresh) return;
       const focus = old.contains(document.activeElement) && document.activeElement.id;
       carry(old, fresh);
       old.replaceWith(fresh);
+      shown.set(id, asked);
+      if (id === "inbox-count") compare(fresh);
       if (focus) byId(focus)?.focus({ preventScroll: true });
       window.htmx?.process(fresh);
     } catch (error) {
@@ -277,10 +282,18 @@
   const settle = () => setTimeout(() => postponed.forEach(refresh));
   document.addEventListener("focusout", settle);
 
+  let told = null; // how many questions wait
+
   function count(number) {
+    told = number;
     const plain = document.title.replace(/^\(\d+\) /, "");
     document.title = number ? `(${number}) ${plain}` : plain;
     refresh("inbox-count");
+  }
+
+  // What was asked and answered between two looks of the server may be seen, and never be told.
+  function compare(badge) {
+    if (socket && Number(badge.dataset.open) !== told) setTimeout(refresh, AGAIN_MS, "inbox-count");
   }
 
   /* --- the socket --- */

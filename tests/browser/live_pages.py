@@ -59,9 +59,8 @@ def card(request: HttpRequest, run_id: str) -> HttpResponse:
 
 def count(request: HttpRequest) -> HttpResponse:
     """The number in the navigation."""
-    return HttpResponse(
-        f"<span id='inbox-count'>{approvals.waiting(request.user).open} waiting</span>"
-    )
+    count = approvals.waiting(request.user).open
+    return HttpResponse(f"<span id='inbox-count' data-open='{count}'>{count} waiting</span>")
 
 
 urlpatterns = [

@@ -6,6 +6,7 @@ import json
 import re
 import time
 
+import pytest
 from playwright.sync_api import expect
 
 from runtime.journal import deltas
@@ -138,6 +139,31 @@ def test_the_inbox_is_counted_on_every_page(watched: Watched) -> None:
     Approval.objects.filter(pk=approval.pk).update(state="denied")
     expect(page.locator("#inbox-count")).to_have_text("0 waiting")
     expect(page).to_have_title("Home")
+
+
+@pytest.mark.thorough
+def test_a_number_that_is_not_the_one_that_was_told_is_asked_for_again(watched: Watched) -> None:
+    page, badge = watched.page, "<span id='inbox-count' data-open='7'>7 waiting</span>"
+    page.route("**/approvals/count/", lambda route: route.fulfill(body=badge), times=1)
+    page.goto(f"{watched.server.url}/home/", wait_until="domcontentloaded")
+    watched.live()
+    expect(page.locator("#inbox-count")).to_have_text("0 waiting")
+
+
+@pytest.mark.thorough
+def test_an_answer_that_comes_late_does_not_undo_a_later_one(watched: Watched) -> None:
+    watched.open()
+    page, held = watched.page, []
+    page.route("**/header/", lambda route: held.append(route), times=1)
+    Run.objects.filter(pk=watched.run).update(state="waiting")
+    while not held:
+        page.wait_for_timeout(20)
+    late = held[0].fetch()
+    say(watched.run)
+    expect(page.locator("#run-state")).to_have_text("waiting at 2")
+    held[0].fulfill(response=late)
+    page.wait_for_timeout(300)
+    expect(page.locator("#run-state")).to_have_text("waiting at 2")
 
 
 def test_a_page_that_is_left_closes_its_socket(watched: Watched) -> None:

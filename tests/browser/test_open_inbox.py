@@ -69,6 +69,7 @@ def test_F1_a_question_settled_elsewhere_turns_and_a_new_one_appears(page: Page,
     expect(page.locator(f"#card-{first.pk}.settled")).to_contain_text("seen to", timeout=30_000)
 
 
+@pytest.mark.thorough
 def test_F1_a_question_that_comes_while_the_page_looks_is_looked_for_again(
     page: Page, eve: User
 ) -> None:

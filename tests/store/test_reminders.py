@@ -188,10 +188,10 @@ def test_overdue_questions_come_first_in_the_inbox_and_are_counted(people: Cast,
     approvals.remind_due()
     grave = asked(decision="ESCALATE")
     assert list(approvals.pending(people.bob)) == [old, grave]
-    assert approvals.waiting(people.bob) == (2, 1)
-    assert approvals.waiting(people.mallory) == (0, 0)
+    assert approvals.waiting(people.bob) == (2, 1, grave.pk)
+    assert approvals.waiting(people.mallory) == (0, 0, None)
     approvals.decide(old.pk, by=people.bob, verdict="approve")
-    assert approvals.waiting(people.bob) == (1, 0)
+    assert approvals.waiting(people.bob) == (1, 0, grave.pk)
 
 
 def test_the_command_line_lists_it_first_and_says_so(

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
 
-from runtime.journal import deltas
+from runtime.journal import deltas, hint
 from runtime.journal.append import new_id
 from runtime.models import Approval, Delta, User
 from tests.clock import Late, best_of_three, under
@@ -322,3 +322,24 @@ async def test_every_page_is_told_how_many_questions_wait_for_its_reader(
     assert await pages[2].wire.receive_nothing(0.2) and pages[2].inbox == 0
     for page in pages:
         await page.drop()
+
+
+@pytest.mark.asyncio
+async def test_a_question_that_takes_the_place_of_another_is_told_too(live: Path) -> None:
+    _, run, key = await sync_to_async(a_run)()
+    first = await sync_to_async(ask)(run)
+    page = Browser(key)
+    assert await page.open()
+    await page.hello()
+    await page.until(lambda: page.inbox == 1)
+
+    def exchange() -> None:
+        with transaction.atomic():
+            Approval.objects.filter(pk=first.pk).update(state="denied")
+            ask(run)
+        hint.wake(run)
+
+    page.inbox = None
+    await sync_to_async(exchange)()
+    await page.until(lambda: page.inbox == 1)
+    await page.drop()
