@@ -219,12 +219,13 @@ def test_commands_die_with_a_broker_that_nobody_cleans_up_after(
 
 
 def guardians(broker: int) -> list[int]:
-    """The children of a broker that are forked from it, the guardian first."""
+    """The children of a broker that are forked from it, the oldest first: that is the guardian.
+    What it is about to start looks like one until it has become what it is to be."""
     with open(f"/proc/{broker}/cmdline", "rb") as file:
         line = file.read()
     return [
         pid
-        for pid in processes.family(broker)[1:]
+        for pid in processes.children(broker)
         if processes.read_small(f"/proc/{pid}/cmdline") == line
     ]
 
