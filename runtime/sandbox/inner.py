@@ -127,7 +127,9 @@ def _enter(first: int, writable: frozenset[bytes]) -> int:
 
 
 def _descend() -> None:
-    """Two forks: one lands in bubblewrap's process namespace, the next in one below it."""
+    """Two forks: one lands in bubblewrap's process namespace, the next in one below it. That goes on
+    once the others have ended and are reaped: nobody else would, and the namespace would not end."""
+    ended, held = os.pipe()
     middle = os.fork()
     if middle:
         os.waitpid(middle, 0)
@@ -137,6 +139,9 @@ def _descend() -> None:
         os._exit(0)
     if os.getpid() != 1:
         raise PermissionError("it is not the first process")
+    os.close(held)
+    os.read(ended, 1)
+    os.close(ended)
 
 
 def _settle(users: int, limits: Limits, filter_text: bytes, words: tuple[int, int]) -> None:

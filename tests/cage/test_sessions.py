@@ -269,6 +269,20 @@ def test_a_set_up_that_hangs_is_given_up(tmp_path: Path) -> None:
         made.close()
 
 
+def test_a_way_in_that_is_slow_to_end_does_not_keep_a_session_from_ending(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    reaps = "        os.waitpid(middle, 0)\n"
+    slow = ("inner", reaps, f"        time.sleep(0.2)\n{reaps}")
+    made = Hall()
+    try:
+        with sessions.altered(tmp_path, slow):
+            stands(made.cage)
+            left = made.sh("touch /tmp/left", timeout=5)
+        assert left.ok and is_kept(left)
+    finally:
+        made.close()
+
+
 def test_a_command_that_is_too_long_leaves_the_session_alone(kept_hall: Hall) -> None:
     before = place(kept_hall.cage)
     words = [str(number) * 50 for number in range(900)]
