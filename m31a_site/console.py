@@ -103,7 +103,11 @@ def run(call: Call) -> int:
         return complain(no_data(str(environment.DATA_DIR)), 2)
     if name == "work":
         environment.ROLE = "worker"
-    processes.load()
+    with processes.loading():
+        processes.load()
+        from runtime.cli import main as commands
+
+        parser = commands.parser(call.argv)
     if makes:
         from m31a_site import database
 
@@ -112,9 +116,7 @@ def run(call: Call) -> int:
         from m31a_site import database
 
         database.refuse_unfit()
-    from runtime.cli import main as commands
-
-    return commands.run(call.argv, call.as_user, call.json)
+    return commands.run(parser, call.argv, call.as_user, call.json)
 
 
 def no_data(folder: str) -> str:

@@ -47,10 +47,9 @@ class Call:
         return people.get(self.as_user) if self.as_user else people.default_user()
 
 
-def run(argv: list[str], as_user: str | None, json: bool) -> int:
+def run(parser: argparse.ArgumentParser, argv: list[str], as_user: str | None, json: bool) -> int:
     """Run a command and return its exit code. Raises the errors of `runtime.core.errors`."""
     _check(argv, as_user)
-    parser = _parser(argv)
     try:
         options = parser.parse_args(argv)
     except SystemExit as end:
@@ -66,13 +65,14 @@ def _check(argv: list[str], as_user: str | None) -> None:
         texts.check(word, repr(word))
 
 
-def _parser(argv: list[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser(argv: list[str]) -> argparse.ArgumentParser:
+    """What reads this command line; its command is loaded."""
+    made = argparse.ArgumentParser(
         prog=f"{hints.PROGRAM} m31a",
         description="Runs coding agents the way a careful company wants them run.",
         epilog="--json (machine-readable answer) and --as USER are accepted anywhere.",
     )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = made.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in ("up", "web", "cluster", "reconcile"):
         # Started by the entry point itself, before Django is loaded; here for the help.
         commands.add_parser(name, help="all that is needed" if name == "up" else "part of up")
@@ -82,7 +82,7 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
         later = commands.add_parser(name, help="not built yet", prefix_chars="\0")
         later.add_argument("rest", nargs="*")
         later.set_defaults(call=_not_yet(name))
-    return parser
+    return made
 
 
 def _groups(argv: list[str]) -> list[str]:
