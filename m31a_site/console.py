@@ -107,7 +107,7 @@ def run(call: Call) -> int:
         processes.load()
         from runtime.cli import main as commands
 
-        parser = commands.parser(call.argv)
+        commands.load(call.argv)
     if makes:
         from m31a_site import database
 
@@ -116,7 +116,7 @@ def run(call: Call) -> int:
         from m31a_site import database
 
         database.refuse_unfit()
-    return commands.run(parser, call.argv, call.as_user, call.json)
+    return commands.run(call.argv, call.as_user, call.json)
 
 
 def no_data(folder: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from runtime.core import hints, texts
@@ -47,9 +48,15 @@ class Call:
         return people.get(self.as_user) if self.as_user else people.default_user()
 
 
-def run(parser: argparse.ArgumentParser, argv: list[str], as_user: str | None, json: bool) -> int:
+def load(argv: list[str]) -> list[ModuleType]:
+    """The modules that a command line needs."""
+    return [import_module(f"runtime.cli.{name}") for name in _groups(argv)]
+
+
+def run(argv: list[str], as_user: str | None, json: bool) -> int:
     """Run a command and return its exit code. Raises the errors of `runtime.core.errors`."""
     _check(argv, as_user)
+    parser = _parser(argv)
     try:
         options = parser.parse_args(argv)
     except SystemExit as end:
@@ -65,24 +72,23 @@ def _check(argv: list[str], as_user: str | None) -> None:
         texts.check(word, repr(word))
 
 
-def parser(argv: list[str]) -> argparse.ArgumentParser:
-    """What reads this command line; its command is loaded."""
-    made = argparse.ArgumentParser(
+def _parser(argv: list[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
         prog=f"{hints.PROGRAM} m31a",
         description="Runs coding agents the way a careful company wants them run.",
         epilog="--json (machine-readable answer) and --as USER are accepted anywhere.",
     )
-    commands = made.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in ("up", "web", "cluster", "reconcile"):
         # Started by the entry point itself, before Django is loaded; here for the help.
         commands.add_parser(name, help="all that is needed" if name == "up" else "part of up")
-    for name in _groups(argv):
-        import_module(f"runtime.cli.{name}").add(commands)
+    for module in load(argv):
+        module.add(commands)
     for name in NOT_YET:
         later = commands.add_parser(name, help="not built yet", prefix_chars="\0")
         later.add_argument("rest", nargs="*")
         later.set_defaults(call=_not_yet(name))
-    return made
+    return parser
 
 
 def _groups(argv: list[str]) -> list[str]:
