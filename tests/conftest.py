@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes minutes runs with --thorough (as in `.ci/run`), or where its file or folder is
     named: tests that kill processes, those that are marked so, and whatever runs a second time on
-    PostgreSQL. None that takes long is the last that everybody waits for."""
+    PostgreSQL. While some wait, others compute."""
     items.sort(key=turn)
     if config.getoption("--thorough"):
         return
@@ -45,11 +45,13 @@ def is_long(item: pytest.Item) -> bool:
     )
 
 
-def turn(item: pytest.Item) -> tuple[float, bool]:
-    """The longer a test may take, the earlier it begins; of the others those first that kill
-    processes, for they mostly wait."""
+def turn(item: pytest.Item) -> tuple[bool, float]:
+    """Those that kill processes come first, for they mostly wait; of them those that may take the
+    longest."""
+    if "tests/durable/" not in item.path.as_posix():
+        return True, 0
     bound = item.get_closest_marker("timeout")
-    return (-bound.args[0] if bound else 0, "tests/durable/" not in item.path.as_posix())
+    return False, -bound.args[0] if bound else 0
 
 
 @pytest.fixture(scope="session")
