@@ -53,6 +53,7 @@ def test_E2_a_timeout_is_flagged_and_kills(cast):
     assert Trace.objects.get(run=told.run.pk).timed_out is True
 
 
+@pytest.mark.thorough
 def test_E2_output_over_the_cap_is_flagged_and_the_status_stays(cast):
     workspace(cast.alice)
     size = 9 << 20

@@ -50,6 +50,7 @@ def bound(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda size: monkeypatch.setattr(settings.M31A, "CONTEXT_CHARACTERS", size)
 
 
+@pytest.mark.thorough
 def test_A17_the_oldest_observations_go_first_and_what_counts_stays(cast, asked, bound):
     bound(60_000)
     workspace(cast.alice)
@@ -81,6 +82,7 @@ def test_A17_whole_steps_go_where_their_observations_are_gone(cast, asked, bound
     assert all(prompt.weight() <= 14_000 for prompt in asked)
 
 
+@pytest.mark.thorough
 def test_what_is_left_out_is_the_same_for_the_next_holder(cast, asked, bound):
     bound(60_000)
     workspace(cast.alice)

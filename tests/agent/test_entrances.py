@@ -31,6 +31,7 @@ def by_command(user: User, model: str) -> None:
     assert cli.run([*words, "--mode", "autonomous"], user.username, True) == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("enter", [by_browser, by_command])
 def test_F21_an_escalated_action_waits_for_a_person_by_every_entrance(
     enter: Callable[[User, str], None], cast, monkeypatch, capsys

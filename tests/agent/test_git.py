@@ -183,6 +183,7 @@ def test_hooks_of_the_repository_do_not_run(cast, tmp_path):
     assert not marker.exists()
 
 
+@pytest.mark.thorough
 def test_a_difference_beyond_all_bounds_is_an_observation(cast):
     big = "open('big.txt', 'w').write('line of text\\n' * 6_000_000)\n"
     workspace(cast.alice, repository({"make.py": big}))

@@ -116,6 +116,7 @@ def test_no_provider_is_bad_input_that_names_the_setting(cast, monkeypatch):
     assert "M31A_PROVIDER" in str(refused.value) and refused.value.field == "provider"
 
 
+@pytest.mark.thorough
 def test_the_demo_passes_through_an_openai_server(cast, model, tmp_path):
     root = sample.make(tmp_path / "sample")
     workspace(cast.alice, root, verify=(sample.VERIFY,))

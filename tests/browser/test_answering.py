@@ -32,6 +32,7 @@ def page(chromium: Browser, server: Server) -> Iterator[Page]:
     context.close()
 
 
+@pytest.mark.thorough
 def test_two_are_denied_together_and_the_third_is_changed(page: Page) -> None:
     faults: list[str] = []
     page.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)

@@ -50,6 +50,7 @@ def test_the_first_part_of_a_text_is_seen_before_its_message(watched: Watched) -
     assert watched.errors == []
 
 
+@pytest.mark.thorough
 def test_F48_a_lost_connection_is_said_with_the_time_and_mended_without_gap(
     watched: Watched,
 ) -> None:
@@ -69,6 +70,7 @@ def test_F48_a_lost_connection_is_said_with_the_time_and_mended_without_gap(
     expect(watched.page.locator("#run-state")).to_have_text("waiting at 51")
 
 
+@pytest.mark.thorough
 def test_signing_out_elsewhere_ends_the_stream_and_is_said(watched: Watched) -> None:
     watched.open()
     watched.user.set_password("another")
@@ -104,6 +106,7 @@ def test_the_reader_at_the_end_stays_there_and_another_one_is_told_how_much_is_n
     expect(pill).to_be_hidden()
 
 
+@pytest.mark.thorough
 def test_F49_the_page_holds_at_most_two_thousand_rows(watched: Watched) -> None:
     say(watched.run, 1949)
     watched.open("?upto=1900")
@@ -129,6 +132,7 @@ def test_a_form_in_use_is_not_taken_from_under_the_hand(watched: Watched) -> Non
     expect(page.locator("#run-card")).to_have_text("settled")
 
 
+@pytest.mark.thorough
 def test_the_inbox_is_counted_on_every_page(watched: Watched) -> None:
     page = watched.page
     page.goto(f"{watched.server.url}/home/", wait_until="domcontentloaded")
@@ -166,6 +170,7 @@ def test_an_answer_that_comes_late_does_not_undo_a_later_one(watched: Watched) -
     expect(page.locator("#run-state")).to_have_text("waiting at 2")
 
 
+@pytest.mark.thorough
 def test_a_page_that_is_left_closes_its_socket(watched: Watched) -> None:
     watched.open()
     for _ in range(12):

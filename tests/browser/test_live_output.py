@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from runtime.journal import book, deltas
@@ -20,6 +21,7 @@ def done(action: str, kind: str) -> ActionCompleted:
     return ActionCompleted(action=action, kind=kind, ok=True, observation="all of it")
 
 
+@pytest.mark.thorough
 def test_the_output_of_a_command_is_seen_as_it_comes_and_goes_with_its_end(
     watched: Watched,
 ) -> None:

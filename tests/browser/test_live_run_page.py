@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from runtime import approvals
@@ -13,6 +14,7 @@ from tests.browser.watched import Watched
 from tests.web.live_kit import ask, say
 
 
+@pytest.mark.thorough
 def test_a_run_is_watched_without_reload(watched: Watched) -> None:
     say(watched.run, 250)
     watched.open()
@@ -41,6 +43,7 @@ def test_a_run_is_watched_without_reload(watched: Watched) -> None:
     assert watched.errors == []
 
 
+@pytest.mark.thorough
 def test_state_card_and_inbox_follow_an_approval(watched: Watched) -> None:
     watched.open()
     page = watched.page
@@ -60,6 +63,7 @@ def test_state_card_and_inbox_follow_an_approval(watched: Watched) -> None:
     assert watched.errors == []
 
 
+@pytest.mark.thorough
 def test_other_tabs_and_other_pages_stay_connected(watched: Watched) -> None:
     watched.open("?tab=policy")
     Run.objects.filter(pk=watched.run).update(state="waiting")

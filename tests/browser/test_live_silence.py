@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.watched import Watched
@@ -13,6 +14,7 @@ URLS = "tests.browser.live_pages"
 BEAT_SECONDS = 1
 
 
+@pytest.mark.thorough
 def test_F48_a_server_that_stands_still_counts_as_lost(watched: Watched) -> None:
     watched.open()
     watched.rows(1)

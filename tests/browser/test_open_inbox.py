@@ -34,6 +34,7 @@ def page(chromium: Browser, server: Server, eve: User) -> Iterator[Page]:
     context.close()
 
 
+@pytest.mark.thorough
 def test_an_open_inbox_and_its_badge_tell_what_became_overdue(page: Page, eve: User) -> None:
     place = factories.workspace("overdue")
     fresh, late = (factories.Story(eve, place).ask() for _ in range(2))

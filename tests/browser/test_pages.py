@@ -287,6 +287,7 @@ def test_every_target_is_large_enough(site: Site, name: str) -> None:
     assert small == []
 
 
+@pytest.mark.thorough
 def test_every_page_has_one_heading_and_a_way_past_the_navigation(site: Site) -> None:
     for name in NAMES:
         site.open(name)

@@ -18,6 +18,7 @@ def person() -> Iterator[ordinary.Person]:
         yield made
 
 
+@pytest.mark.thorough
 def test_commands_walls_and_one_shots_hold_for_an_ordinary_account(
     person: ordinary.Person,
 ) -> None:

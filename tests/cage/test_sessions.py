@@ -235,6 +235,7 @@ def test_sessions_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
         plain.close()
 
 
+@pytest.mark.thorough
 @best_of_three
 def test_doctor_says_whether_namespaces_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -55,6 +55,7 @@ def test_submit_says_what_is_wrong_with_each_field(m31a: M31A):
     _refused(m31a, _submit(good, "--max-steps", "0"), "max_steps", "1 to")
 
 
+@pytest.mark.thorough
 def test_a_malformed_line_of_a_script_is_named_by_its_number(m31a: M31A):
     for lines, number in (
         ([FINISH, "{oops", FINISH], 2),
@@ -99,6 +100,7 @@ def test_things_that_do_not_exist_are_said_to_be_unknown(m31a: M31A):
     assert "user add nobody" in nobody.err
 
 
+@pytest.mark.thorough
 def test_a_command_line_that_is_wrong_exits_2(m31a: M31A):
     for words in (
         ["submit"],
@@ -139,6 +141,7 @@ def test_X22_without_a_data_folder_nothing_is_made(bare: M31A):
     assert list(bare.place.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_X22_a_refused_first_command_makes_no_workspace(bare: M31A):
     done = bare("workspace", "add", "x", "/nowhere")
     assert done.code == 2
@@ -146,6 +149,7 @@ def test_X22_a_refused_first_command_makes_no_workspace(bare: M31A):
     assert json.loads(bare("workspace", "list", "--json").out) == []
 
 
+@pytest.mark.thorough
 def test_a_database_that_is_older_than_the_program_is_named_in_one_line(bare: M31A):
     assert bare("user", "add", "alice", "--role", "submitter").code == 0
     with closing(sqlite3.connect(bare.data / "m31a.sqlite3")) as database:

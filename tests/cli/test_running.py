@@ -48,6 +48,7 @@ def test_a_run_that_succeeds_is_worked_on_here_and_exits_0(m31a: M31A):
     assert again.lines == watched.lines
 
 
+@pytest.mark.thorough
 def test_a_script_that_the_settings_name_is_copied_as_one_that_is_given(m31a: M31A):
     spec = m31a.script(FINISH)
     words = ("submit", "--workspace", "work", "--objective", "x", "--json")
@@ -77,6 +78,7 @@ def test_A10_R10_a_run_that_fails_exits_1_and_is_retried_within_the_bound(m31a: 
     assert "2 of 2 attempts" in refused.err
 
 
+@pytest.mark.thorough
 def test_a_run_that_waits_for_a_person_exits_4_and_goes_on_after_the_answer(m31a: M31A):
     waits = m31a.submit(EDIT, VERIFY, PUSH, FINISH, more=("--wait",))
     assert waits.code == 4, waits.err
@@ -170,6 +172,7 @@ def test_one_slice_at_most(m31a: M31A):
     assert m31a("status", run, "--json").json["state"] == "succeeded"
 
 
+@pytest.mark.thorough
 def test_a_model_server_that_cannot_be_reached_fails_the_run(m31a: M31A):
     done = m31a(
         "submit", "--workspace", "work", "--objective", "o", "--provider", "openai:m",

@@ -32,6 +32,7 @@ def folder():
     shutil.rmtree(place)
 
 
+@pytest.mark.thorough
 def test_workspaces_and_people_are_told_as_json(m31a: M31A):
     (work,) = m31a("workspace", "list", "--json").json
     assert (work["name"], work["is_git"], work["retention"]) == ("work", True, "redacted")
@@ -48,6 +49,7 @@ def test_workspaces_and_people_are_told_as_json(m31a: M31A):
     assert "king" in unknown.err and "reviewer" in unknown.err
 
 
+@pytest.mark.thorough
 def test_policy_check_answers_with_the_eleven_stages_and_journals_nothing(m31a: M31A):
     before = m31a("events", "system").out
     wish = {"action": FORCE, "workspace": "work"}
@@ -91,6 +93,7 @@ RESULT = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_sandbox_run_tells_how_a_command_ended(bare: M31A, folder: Path):
     root = ["sandbox", "run", "--root", str(folder)]
     plain = bare(*root, "--json", "--", "/bin/sh", "-c", "pwd; echo no >&2; exit 3", "--as", "x")
@@ -129,6 +132,7 @@ def test_sandbox_run_tells_how_a_command_ended(bare: M31A, folder: Path):
     assert not bare.data.exists()
 
 
+@pytest.mark.thorough
 def test_sandbox_run_refuses_what_it_cannot_confine(bare: M31A, folder: Path):
     for words, says in (
         (["--root", str(folder)], "--shell"),
@@ -147,6 +151,7 @@ def test_sandbox_run_refuses_what_it_cannot_confine(bare: M31A, folder: Path):
     assert not bare.data.exists()
 
 
+@pytest.mark.thorough
 def test_sandbox_run_in_a_workspace_uses_a_throw_away_copy(m31a: M31A):
     (work,) = m31a("workspace", "list", "--json").json
     words = ["sandbox", "run", "--workspace", "work", "--shell"]
@@ -159,6 +164,7 @@ def test_sandbox_run_in_a_workspace_uses_a_throw_away_copy(m31a: M31A):
     assert (Path(work["root"]) / "notes.txt").read_text() == "first line\nsecond line\n"
 
 
+@pytest.mark.thorough
 def test_doctor_looks_at_the_machine_with_and_without_a_data_folder(bare: M31A, m31a: M31A):
     with_folder = m31a("doctor", "--json")
     assert with_folder.code == (0 if with_folder.json["ok"] else 1)
@@ -172,6 +178,7 @@ def test_doctor_looks_at_the_machine_with_and_without_a_data_folder(bare: M31A, 
     assert not bare.data.exists()
 
 
+@pytest.mark.thorough
 def test_doctor_warns_of_a_missing_model_and_fails_only_where_nothing_can_run(m31a: M31A):
     found = m31a("doctor", "--json")
     levels = {check["name"]: check["level"] for check in found.json["checks"]}

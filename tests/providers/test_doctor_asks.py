@@ -70,6 +70,7 @@ def test_server_that_is_silent_or_gone_takes_seconds_at_most(voice: Voice, serve
     assert (found.ready, voice.url in found.remedy) == (False, True)
 
 
+@pytest.mark.thorough
 @best_of_three
 def test_all_are_asked_at_once(serve: Serve) -> None:
     def silent(connection: socket.socket) -> None:

@@ -248,6 +248,7 @@ def test_P14_flood_of_any_kind_is_bounded_and_typed(voice: Voice, serve: Serve, 
     in_time(started, 3)
 
 
+@pytest.mark.thorough
 def test_odd_values_of_a_server_are_not_quoted_on_standard_error(serve: Serve) -> None:
     text = VOICES[0].whole().replace(b"812", b'"odd"').replace(b"34", b"-1.5")
     program = (

@@ -32,6 +32,7 @@ def submit(by: Any, provider: str) -> Told:
     return Told(runs.submit(wish).run)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("voice", VOICES, ids=lambda voice: voice.scheme)
 def test_run_is_driven_by_every_vendor(
     voice: Voice, serve: Serve, cast: Cast, monkeypatch: pytest.MonkeyPatch

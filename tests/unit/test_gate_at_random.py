@@ -57,6 +57,7 @@ def letter(draw: random.Random) -> str:
     return chr(place) if not 0xD800 <= place < 0xE000 else "-"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(5))
 def test_F32_random_actions_get_one_answer_and_no_unread_script_runs(
     seed: int, request: pytest.FixtureRequest

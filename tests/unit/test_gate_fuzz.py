@@ -73,6 +73,7 @@ def test_any_command_line_gets_an_answer(program: str, args: list[str]) -> None:
     assert judged(tool("sudo", program, *args), allowed=frozenset(PROGRAMS)) is Decision.DENY
 
 
+@pytest.mark.thorough
 @settings(max_examples=300)
 @given(SCRIPTS)
 def test_any_script_gets_an_answer_and_veto_survives_company(script: str) -> None:
@@ -128,6 +129,7 @@ def test_monsters_are_answered_in_time_and_not_allowed(script: str) -> None:
     under(process_time() - started, 6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_letters_of_all_the_world_do_not_take_the_process_down(seed: str) -> None:
     """In a process of its own: without care, a scanner reads far beyond a table of C."""

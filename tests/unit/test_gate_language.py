@@ -120,6 +120,7 @@ def test_every_fault_is_told_and_one_fault_keeps_all_files_out() -> None:
     assert len(caught.value.faults) == 3 and caught.value.exit_code == 2
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(st.text(max_size=80) | st.text(max_size=60).map(lambda text: PUSH + text))
 def test_any_text_is_read_without_an_exception(text: str) -> None:

@@ -284,6 +284,7 @@ class Looking(Redactor):
         return super().safe_cut(text)
 
 
+@pytest.mark.thorough
 def test_many_beginnings_of_tokens_take_no_long_time() -> None:
     redactor, fed, began = Looking({}), 0, time.process_time()
     stream = redactor.stream()
@@ -351,6 +352,7 @@ def test_text_without_blanks_is_passed_on_after_a_while():
     assert shown + stream.end() == "x" * 10_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit", ["token=", "a.", "eyJ-", "bearer ", "basic  ", "a://b:", "-----BEGIN ", "password"]
 )

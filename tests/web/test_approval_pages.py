@@ -129,6 +129,7 @@ def test_F5_an_expired_question_answers_with_its_end_and_a_next_step(
     assert "Nobody answered in time" in page and 'name="verdict"' not in page
 
 
+@pytest.mark.thorough
 def test_F3_thirty_cards_each_post_exactly_one_decision(alice: User, place: Workspace) -> None:
     asked = [factories.Story(alice, place).ask() for _ in range(30)]
     client = signed_in(alice)

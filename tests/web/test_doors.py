@@ -90,6 +90,7 @@ def test_a_wrong_password_is_told_at_the_form(client: Client, alice: User) -> No
     assert "correct username and password" in answer.text
 
 
+@pytest.mark.thorough
 def test_guessing_is_locked_out(client: Client, alice: User) -> None:
     for _ in range(5):
         client.post("/login/", {"username": "alice", "password": "wrong"})

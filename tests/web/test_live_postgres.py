@@ -50,6 +50,7 @@ LISTENERS = "SELECT pid FROM pg_stat_activity WHERE query = 'LISTEN m31a'"
 HANG_UP = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN m31a'"
 
 
+@pytest.mark.thorough
 async def test_rows_and_speech_arrive_by_notify_and_sockets_leave_no_connection(
     postgres: None,
 ) -> None:

@@ -293,6 +293,7 @@ async def test_speech_too_waits_for_a_page_that_does_not_acknowledge(
     await page.drop()
 
 
+@pytest.mark.thorough
 @pytest.mark.asyncio
 async def test_every_page_is_told_how_many_questions_wait_for_its_reader(
     live: Path, monkeypatch: pytest.MonkeyPatch

@@ -58,6 +58,7 @@ async def comes(condition: Callable[[], bool]) -> None:
     assert condition()
 
 
+@pytest.mark.thorough
 async def test_F46_twenty_drops_in_two_thousand_events_lose_and_double_nothing(
     live: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +234,7 @@ async def test_a_change_of_state_is_told_without_an_event(live: Path) -> None:
     await page.drop()
 
 
+@pytest.mark.thorough
 async def test_a_hub_without_news_asks_little_and_without_browsers_nothing(
     live: Path,
 ) -> None:
@@ -274,6 +276,7 @@ async def test_a_socket_that_ends_gives_everything_back(live: Path) -> None:
     await comes(lambda: len(asyncio.all_tasks()) <= most and not hub.here(frames.dress).watched)
 
 
+@pytest.mark.thorough
 async def test_a_database_that_cannot_be_read_closes_the_stream_instead_of_showing_old_state(
     live: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

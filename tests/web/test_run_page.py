@@ -187,6 +187,7 @@ def test_F19_a_long_action_is_there_to_its_end(alice: User, place: Workspace) ->
     assert "400 lines" in page
 
 
+@pytest.mark.thorough
 def test_F49_ten_thousand_events_and_five_megabytes_stay_light(
     alice: User, place: Workspace
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_link_that_ran_out_or_whose_person_was_made_inactive_lets_nobody_in(al
     assert refused == [{"name": "alice", "by": "link", "unsaid": 0}] * 2
 
 
+@pytest.mark.thorough
 def test_a_password_is_on_the_record_when_it_is_right_and_when_it_is_wrong(alice: User):
     with_password(alice)
     client = Client()

@@ -67,6 +67,7 @@ def test_a_moved_environment_does_not_fit(
     assert not manage.fits(manage.RUNTIME)
 
 
+@pytest.mark.thorough
 def test_building_makes_a_broken_environment_anew_and_stamps_it_last(
     manage: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -37,6 +37,7 @@ def serves_and_stops(installation: Installation) -> None:
     under(seconds, STOPS)
 
 
+@pytest.mark.thorough
 def test_a_killed_supervisor_leaves_no_child(installation: Installation) -> None:
     installation.start()
     before = until(lambda: len(found := installation.processes()) > 7 and found)
@@ -75,6 +76,7 @@ def _other(installation: Installation, name: str, pid: int) -> psutil.Process | 
     return found if found.pid != pid and found.status() != psutil.STATUS_ZOMBIE else None
 
 
+@pytest.mark.thorough
 def test_children_and_other_accounts_see_only_what_they_are_meant_to_see_and_sigterm_ends_all(
     installation: Installation,
 ) -> None:

@@ -29,6 +29,7 @@ def refused(installation: Installation, *argv: str, **env: str) -> str:
     return done.stderr
 
 
+@pytest.mark.thorough
 def test_a_second_up_on_the_same_data_folder(installation: Installation) -> None:
     installation.start()
     assert installation.process is not None
@@ -119,6 +120,7 @@ def test_X22_commands_without_a_data_folder(installation: Installation, argv: li
     assert not installation.folder.exists()
 
 
+@pytest.mark.thorough
 def test_F32_rules_that_cannot_be_used(installation: Installation) -> None:
     policy = installation.folder / "policy"
     policy.mkdir(parents=True)

@@ -26,6 +26,7 @@ def holder(event: Event) -> int:
     return int(event.payload["owner"].split("/")[2])
 
 
+@pytest.mark.thorough
 def test_under_up_a_claim_is_made_by_a_child_of_the_cluster(installation: Installation) -> None:
     installation.start()
     installation.workspace()
@@ -81,6 +82,7 @@ def test_R2_a_killed_worker_is_noticed_at_once_and_its_task_tried_again(
     assert [event.type for event in installation.events(run)].count("task.lease_expired") == 1
 
 
+@pytest.mark.thorough
 def test_a_stop_in_the_middle_of_a_command_leaves_nothing_of_it(
     installation: Installation,
 ) -> None:
