@@ -19,7 +19,7 @@ from django.core.management import call_command
 from django.db import connections
 
 from m31a_site import data, postgres
-from runtime.journal import append
+from runtime.journal import statements
 
 WAITS = 20
 """Seconds that a worker waits for others' writes; tests are workers, too."""
@@ -48,8 +48,7 @@ def use(config: dict[str, Any]) -> None:
     connections.settings["default"] = connections.configure_settings({"default": config})["default"]
     if hasattr(connections._connections, "default"):
         del connections["default"]
-    for compiled in (append._lock, append._insert, append._update_sql):
-        compiled.cache_clear()
+    statements.forget()
 
 
 class Sqlite:

@@ -11,9 +11,9 @@ import logging
 from runtime.core import actions as kinds
 from runtime.core.commands import Exec
 from runtime.core.errors import Refused
-from runtime.journal.append import Row
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import JobEnded, JobStarted
+from runtime.journal.statements import Row
 from runtime.policy.authorised import Authorised
 
 from .commands import standing

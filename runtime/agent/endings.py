@@ -8,10 +8,10 @@ from datetime import timedelta
 from django.db.models.functions import Now
 
 from runtime import approvals, tasks
-from runtime.journal.append import Row
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import TaskCancelled, TaskFailed, TaskReleased, TaskSucceeded
 from runtime.journal.retrying import retrying
+from runtime.journal.statements import Row
 from runtime.tasks import Claim
 
 from . import projections

@@ -7,9 +7,10 @@ from typing import Any
 
 from runtime.artifacts import ArtifactFact
 from runtime.core import amounts, canonical, clock
-from runtime.journal.append import Row, now
+from runtime.journal.append import now
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import JobEnded, PolicyDecided
+from runtime.journal.statements import Row
 from runtime.models import Artifact, PolicyDecision, Task, Trace
 from runtime.tasks import Hold
 

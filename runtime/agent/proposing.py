@@ -12,7 +12,7 @@ from runtime import approvals, faults, tasks
 from runtime.core import canonical, digests, likeness
 from runtime.core.actions import Action, InvalidAction, parse
 from runtime.gating import decide
-from runtime.journal.append import Change, Plus, Row, new_id, now
+from runtime.journal.append import new_id, now
 from runtime.journal.deltas import DeltaWriter, remove
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import (
@@ -24,6 +24,7 @@ from runtime.journal.kinds import (
     MessageCompleted,
     PolicyDecided,
 )
+from runtime.journal.statements import Change, Plus, Row
 from runtime.models import Approval, SealedBytes, Task, User
 from runtime.policy import ApprovalFact, Decision, Verdict
 from runtime.providers import Answer, ProviderError

@@ -22,12 +22,12 @@ from runtime.core.errors import BadInput
 from runtime.gating import Ruled, Subject
 from runtime.journal import append as journal
 from runtime.journal import newer
-from runtime.journal.append import Change, Row
 from runtime.journal.deltas import remove
 from runtime.journal.draft import draft, whole
 from runtime.journal.kind import Payload
 from runtime.journal.kinds import REGISTRY, ContextCompacted, JobEnded, LoopWarned
 from runtime.journal.read import every
+from runtime.journal.statements import Change, Row
 from runtime.models import Run, SealedBytes, Task
 from runtime.policy.binding import Binding
 from runtime.providers import Provider, load

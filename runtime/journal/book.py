@@ -17,14 +17,15 @@ from runtime import faults
 from runtime.core import clock, ids
 from runtime.core.digests import first_head
 from runtime.core.errors import NotFound, Unavailable
-from runtime.models import Artifact, Event, NewerKind, Run
+from runtime.models import Event, Run
 
-from . import chain, hint, newer
-from .append import Plus, Row, now, references
+from . import chain, hint
+from .append import move_head, newer_kinds, now, references, write
 from .chain import By, Draft
 from .draft import draft
 from .kind import Payload
-from .rows import COLUMNS
+from .prepared import Prepared
+from .statements import Plus, Row
 
 
 class Book:
@@ -72,25 +73,13 @@ class Book:
         """Write what was added. Called once, at the end of the transaction."""
         if not self._rows and not self._values:
             return
-        Event.objects.bulk_create(
-            [Event(**dict(zip(COLUMNS, row, strict=True))) for row in self._rows]
-        )
-        rows = [Artifact(run=self.run, **_without_run(row)) for row in self._references]
-        Artifact.objects.bulk_create(rows, ignore_conflicts=True)
-        kinds = newer.rows(self.run.pk, ((row[2], row[3]) for row in self._rows))
-        NewerKind.objects.bulk_create(kinds, ignore_conflicts=True)
-        moved = {
-            **self._values,
-            "event_seq": self.run.event_seq,
-            "head_hash": self.run.head_hash,
-        }
-        if Run.objects.filter(pk=self.run.pk, event_seq=self._start).update(**moved) != 1:
-            raise AssertionError("the run's head moved under its own lock")
+        kinds = newer_kinds(self.run.pk, ((row[2], row[3]) for row in self._rows))
+        head = (self.run.event_seq, self.run.head_hash)
+        with connection.cursor() as cursor:
+            rows = (*self._references, *kinds)
+            write(cursor, connection, self._rows, rows, self._start + 1, clock.stamp(self.at))
+            move_head(cursor, connection, self.run.pk, self._start, head, self._values)
         on_commit(lambda: hint.wake(self.run.pk))
-
-
-def _without_run(row: Row) -> dict[str, Any]:
-    return {name: value for name, value in row.values.items() if name != "run"}
 
 
 @contextmanager
@@ -124,9 +113,13 @@ def open_picked(pick: Callable[[], str | None], *, doing: str = "") -> Iterator[
     faults.commit(doing, "after")
 
 
+_RUN = Prepared(lambda run: Run.objects.select_for_update().filter(pk=run))
+_UNLOCKED_RUN = Prepared(lambda run: Run.objects.select_for_update(skip_locked=True).filter(pk=run))
+
+
 def _locked(run_id: str, skip_locked: bool) -> Book:
-    rows = Run.objects.select_for_update(skip_locked=skip_locked and one_of_many())
-    run = rows.filter(pk=run_id).first()
+    rows = _UNLOCKED_RUN if skip_locked and one_of_many() else _RUN
+    run = rows.first(run_id)
     if run is None:
         raise NotFound(f"There is no run {run_id}.", remedy="`m31a status` lists the runs.")
     return Book(run, now())

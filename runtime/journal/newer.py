@@ -7,10 +7,8 @@ would fold to less than was done there; so it is left to a worker that knows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any
 
-from django.db import connection
 from django.db.models import BooleanField, Func, Q
 
 from runtime.core import ids
@@ -18,6 +16,7 @@ from runtime.core.errors import Refused
 from runtime.models import NewerKind
 
 from .kinds import REGISTRY
+from .prepared import Prepared
 from .rows import EventRow
 
 Kind = tuple[str, int]
@@ -76,8 +75,9 @@ def beyond(kinds: Iterable[Kind]) -> list[Kind]:
     return sorted({(type_, v) for type_, v in kinds if v > 1 or type_ not in EVERYWHERE})
 
 
-def _known() -> list[Kind]:
-    return beyond((kind.type, kind.v) for kind in REGISTRY.values())
+def known() -> tuple[Kind, ...]:
+    """Those of them that this version reads. What `readable` filters by."""
+    return tuple(beyond((kind.type, kind.v) for kind in REGISTRY.values()))
 
 
 class _Beyond(Func):
@@ -96,9 +96,9 @@ class _Beyond(Func):
         arg_joiner: str | None = None,
         **more: Any,
     ) -> Any:
-        known = "".join(f" AND NOT (k.type = '{type_}' AND k.v <= {v})" for type_, v in _known())
+        read = "".join(f" AND NOT (k.type = '{type_}' AND k.v <= {v})" for type_, v in known())
         table = connection.ops.quote_name(NewerKind._meta.db_table)
-        template = f"EXISTS (SELECT 1 FROM {table} k WHERE k.run_id = %(expressions)s{known})"
+        template = f"EXISTS (SELECT 1 FROM {table} k WHERE k.run_id = %(expressions)s{read})"
         return super().as_sql(compiler, connection, function, template, arg_joiner, **more)
 
 
@@ -113,18 +113,11 @@ def readable() -> Q:
 
 
 def of(run: str) -> list[Kind]:
-    """What this version does not know of a run's record; mostly nothing.
-
-    Asked before every step: the text is compiled once."""
-    with connection.cursor() as cursor:
-        cursor.execute(_kinds_of(connection.vendor), (run,))
-        return sorted(kind for kind in cursor.fetchall() if not _knows(*kind))
+    """What this version does not know of a run's record; mostly nothing."""
+    return sorted((row.type, row.v) for row in _KINDS.rows(run) if not _knows(row.type, row.v))
 
 
-@cache
-def _kinds_of(vendor: str) -> str:
-    rows = NewerKind.objects.filter(run="").values_list("type", "v")
-    return rows.query.sql_with_params()[0]
+_KINDS = Prepared(lambda run: NewerKind.objects.filter(run=run))
 
 
 def _knows(type_: str, v: int) -> bool:

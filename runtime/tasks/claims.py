@@ -10,7 +10,6 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
-from django.db.models.query import RawQuerySet
 
 from runtime import faults
 from runtime.core.errors import NotFound
@@ -18,6 +17,7 @@ from runtime.journal import newer
 from runtime.journal.book import Book, one_of_many, open_picked, open_run
 from runtime.journal.chain import By
 from runtime.journal.kinds import TaskClaimed, TaskDemoted
+from runtime.journal.prepared import Prepared
 from runtime.journal.retrying import retrying
 from runtime.models import Dependency, Task
 
@@ -60,27 +60,33 @@ def claim(owner: str, prefer: str | None = None, run: str | None = None) -> Clai
 
     With `run` only tasks of that run are considered.
     """
-    ready = _ready() if run is None else _ready().filter(run=run)
     how = _passing if one_of_many() else _queueing
-    return how(ready, prefer, owner)
+    return how(owner, prefer, *(() if run is None else (run,)))
 
 
-def _ready() -> QuerySet[Task]:
+def _ready(*run: str) -> QuerySet[Task]:
     """Tasks that could be claimed now. The database's clock set them ready, and is asked here.
 
     Those of a run that was recorded by a newer version are left to a worker of that version.
     """
-    return Task.objects.filter(newer.readable(), state="ready", available_at__lte=Now())
+    rows = Task.objects.filter(newer.readable(), state="ready", available_at__lte=Now())
+    return rows.filter(run=run[0]) if run else rows
 
 
-def _in_order(ready: QuerySet[Task]) -> QuerySet[Task]:
-    return ready.order_by(F("priority").desc(), "available_at", "id")
+def _in_order(*run: str) -> QuerySet[Task]:
+    return _ready(*run).order_by(F("priority").desc(), "available_at", "id")
 
 
-def _passing(ready: QuerySet[Task], prefer: str | None, owner: str) -> Claim | None:
+_NEXT = Prepared(lambda *run: _in_order(*run)[:1], newer.known)
+_THIS = Prepared(lambda task, *run: _ready(*run).filter(pk=task)[:1], newer.known)
+_THIS_LOCKED = Prepared(lambda task: _ready().filter(pk=task).select_for_update()[:1], newer.known)
+
+
+def _passing(owner: str, prefer: str | None, *run: str) -> Claim | None:
     """Where many write at once: candidates are found without locks, and a locked one is passed."""
-    preferred = ready.filter(pk=prefer).values_list("id", "run_id") if prefer else ()
-    for task_id, run_id in chain(preferred, _pages(_in_order(ready))):
+    preferred = () if prefer is None else _THIS.rows(prefer, *run)
+    first = ((task.pk, task.run_id) for task in preferred)
+    for task_id, run_id in chain(first, _pages(_in_order(*run))):
         taken = _this(task_id, run_id, owner)
         if taken is not None:
             return taken
@@ -91,8 +97,7 @@ def _passing(ready: QuerySet[Task], prefer: str | None, owner: str) -> Claim | N
 def _this(task_id: str, run_id: str, owner: str) -> Claim | None:
     try:
         with open_run(run_id, skip_locked=True, doing="claim") as book:
-            task = _ready().filter(pk=task_id).select_for_update().first()
-            return _take(book, task, owner)
+            return _take(book, _THIS_LOCKED.first(task_id), owner)
     except NotFound:
         return None  # another worker has this run locked; it is looked at again
 
@@ -106,23 +111,23 @@ def _pages(order: QuerySet[Task]) -> Iterator[tuple[str, str]]:
             return
 
 
-def _queueing(ready: QuerySet[Task], prefer: str | None, owner: str) -> Claim | None:
+def _queueing(owner: str, prefer: str | None, *run: str) -> Claim | None:
     """Where one writes at a time: whoever's turn it is picks then. One picked before would be
     gone by then, as everybody picks the first, and all would queue again."""
     for _ in range(MAX_CANDIDATES):
-        if not ready.exists():  # looking costs the others nothing
+        if not _NEXT.exists(*run):  # looking costs the others nothing
             return None
-        taken = _next(ready, prefer, owner)
+        taken = _next(owner, prefer, *run)
         if taken is not None:
             return taken
     return None
 
 
 @retrying
-def _next(ready: QuerySet[Task], prefer: str | None, owner: str) -> Claim | None:
+def _next(owner: str, prefer: str | None, *run: str) -> Claim | None:
     picked: Task | None = None
-    preferred = [] if prefer is None else [_written(ready.filter(pk=prefer))]
-    looks = [*preferred, _written(_in_order(ready))]
+    preferred = () if prefer is None else (_THIS.rows(prefer, *run),)
+    looks = (*preferred, _NEXT.rows(*run))
 
     def pick() -> str | None:
         nonlocal picked
@@ -133,26 +138,19 @@ def _next(ready: QuerySet[Task], prefer: str | None, owner: str) -> Claim | None
         return None if book is None else _take(book, picked, owner)
 
 
-def _written(rows: QuerySet[Task]) -> RawQuerySet[Task]:
-    """The first of them, asked when it is read: the text is made before, while others may write."""
-    text, params = rows[:1].query.sql_with_params()
-    return Task.objects.raw(text, params)
+_UNMET = Prepared(lambda task: Dependency.objects.filter(child=task, satisfied=False)[:1])
+"""A dependency that has not ended as its edge wants: then the task is not run."""
 
 
 def _take(book: Book, task: Task | None, owner: str) -> Claim | None:
     if task is None:
         return None
-    if _unmet(task):
+    if _UNMET.exists(task.pk):
         # Ready although something that it needs has not ended so: it waits again.
         move(book, task, "blocked", TaskDemoted())
         return None
     faults.hit("claim.after_select")
     return _write(book, task, owner)
-
-
-def _unmet(task: Task) -> bool:
-    """A dependency that has not ended as its edge wants: then the task is not run."""
-    return Dependency.objects.filter(child=task, satisfied=False).exists()
 
 
 def _write(book: Book, task: Task, owner: str) -> Claim:
@@ -204,8 +202,7 @@ def free(*, all_held: bool) -> int:
 def idle(run: str | None = None) -> bool:
     """No task is ready, and none is held by a dead process or an expired lease: none that this
     version may take up or take back."""
-    ready = _ready() if run is None else _ready().filter(run=run)
-    if ready.exists():
+    if _ready(*(() if run is None else (run,))).exists():
         return False
     leased = ours_to_end() if run is None else ours_to_end().filter(run=run)
     if leased.filter(lease_expires_at__lt=Now()).exists():

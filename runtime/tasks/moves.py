@@ -26,6 +26,7 @@ from runtime.journal.kinds import (
     TaskReleased,
     TaskSkipped,
 )
+from runtime.journal.prepared import Prepared
 from runtime.models import Dependency, NewerKind, SealedBytes, Task
 from runtime.workflow.states import LEASED, RUN_TERMINAL, TERMINAL, RunState, legal, run_state
 
@@ -57,16 +58,15 @@ class Hold:
         move(self.book, self.task, state, payload, by=self.claim.by(), **values)
 
 
+_TASK = Prepared(lambda task: Task.objects.select_for_update().filter(pk=task))
+
+
 @contextmanager
 def held(claim: Claim, states: tuple[str, ...] = ("running",), doing: str = "") -> Iterator[Hold]:
     """Lock the run of a claim and prove its fence. Raises `StaleFence`."""
     with open_run(claim.run, doing=doing) as book:
-        task = (
-            Task.objects.select_for_update()
-            .filter(pk=claim.task, fence=claim.fence, state__in=states)
-            .first()
-        )
-        if task is None:
+        task = _TASK.first(claim.task)
+        if task is None or task.fence != claim.fence or task.state not in states:
             raise StaleFence("Another claim owns the task now.")
         yield Hold(book, task, claim)
 

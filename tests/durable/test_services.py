@@ -23,7 +23,7 @@ from runtime import approvals, runs, tasks
 from runtime.approvals import expiring
 from runtime.core.errors import Conflict, Refused, StaleFence
 from runtime.journal import book
-from runtime.journal.append import Change, Row, append, now
+from runtime.journal.append import append, now
 from runtime.journal.kinds import (
     ActionCompleted,
     ActionProposed,
@@ -34,6 +34,7 @@ from runtime.journal.kinds import (
     TaskFailed,
     TaskSucceeded,
 )
+from runtime.journal.statements import Change, Row
 from runtime.models import Approval, PolicyDecision, Run, Task
 from runtime.tasks import Claim
 from runtime.workflow.states import LEASED, TERMINAL

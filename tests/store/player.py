@@ -10,7 +10,7 @@ from django.db import models
 
 from runtime import approvals, artifacts, runs, tasks
 from runtime.core import canonical
-from runtime.journal.append import Change, Row, append, now
+from runtime.journal.append import append, now
 from runtime.journal.kinds import (
     ActionCompleted,
     ActionProposed,
@@ -23,6 +23,7 @@ from runtime.journal.kinds import (
     TaskFailed,
     TaskSucceeded,
 )
+from runtime.journal.statements import Change, Row
 from runtime.models import (
     Approval,
     Artifact,

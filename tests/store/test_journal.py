@@ -14,7 +14,7 @@ from runtime import blobs, tasks
 from runtime.core.canonical import NotCanonical
 from runtime.core.errors import NotFound, StaleFence
 from runtime.journal import hint, read
-from runtime.journal.append import Change, Lost, Plus, Row, append
+from runtime.journal.append import Lost, append
 from runtime.journal.book import new_run, open_run, open_system
 from runtime.journal.draft import PayloadTooLarge, moved, whole
 from runtime.journal.kinds import (
@@ -25,6 +25,7 @@ from runtime.journal.kinds import (
     TaskFailed,
     TaskReady,
 )
+from runtime.journal.statements import Change, Plus, Row
 from runtime.models import Approval, Artifact, Event, PolicyDecision, Run, Task
 from runtime.runs import replay
 from runtime.runs.reading import status, summaries
