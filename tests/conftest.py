@@ -25,6 +25,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="also the tests that take minutes")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The room whose tests all take long is not even read for a short run."""
+    room = Path(__file__).parent / "durable"
+    wanted = config.getoption("--thorough") or collection_path.name in named(config)
+    return True if not wanted and collection_path == room else None
+
+
+def named(config: pytest.Config) -> set[str]:
+    """Names of the files and folders that were given."""
+    return {Path(str(one).partition("::")[0]).name for one in config.invocation_params.args}
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes minutes runs with --thorough (as in `.ci/run`), or where its file or folder is
     named: tests that kill processes, those that are marked so, and whatever runs a second time on
@@ -32,8 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=turn)
     if config.getoption("--thorough"):
         return
-    named = {Path(str(one).partition("::")[0]).name for one in config.invocation_params.args}
-    long = {item for item in items if is_long(item) and not named & set(item.path.parts)}
+    long = {item for item in items if is_long(item) and not named(config) & set(item.path.parts)}
     config.hook.pytest_deselected(items=[item for item in items if item in long])
     items[:] = [item for item in items if item not in long]
 

@@ -290,6 +290,7 @@ def test_a_cancelled_task_whose_worker_dies_is_cancelled(cast):
     check(told)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bound", [1, 2])
 def test_X15_a_task_that_kills_its_worker_each_time_ends_at_the_bound(cast, bound):
     workspace(cast.alice)

@@ -191,6 +191,7 @@ def test_the_summary_is_the_runs_own(cast):
     assert told.last("run.succeeded")["summary"] == "Nothing to do."
 
 
+@pytest.mark.thorough
 def test_hundreds_of_new_files_are_delivered(cast):
     make = "for n in range(400):\n    open(f'made-{n:03}-' + 'x' * 40, 'w').write(str(n))\n"
     root = repository({"make.py": make})

@@ -116,6 +116,7 @@ open('bottom', 'w').write('needle')
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ignored", [True, False], ids=["ignored", "in the tree"])
 def test_a_worktree_full_of_traps_holds_up_nothing_and_leads_nowhere(cast, ignored):
     more = {".gitignore": "farm/\n"} if ignored else {}

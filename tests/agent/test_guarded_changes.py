@@ -52,6 +52,7 @@ WAYS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS)
 def test_what_a_command_places_is_marked_and_asked_about_before_delivery(cast, capsys, way):
     begun(cast)

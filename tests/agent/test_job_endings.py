@@ -206,6 +206,7 @@ def test_a_slice_does_not_end_while_a_job_lives(cast, monkeypatch):
     assert len([seq for seq in claims if seq > end]) >= 2, "afterwards slices are short again"
 
 
+@pytest.mark.thorough
 def test_a_slice_with_a_job_ends_at_its_bound_and_ends_the_job(cast, monkeypatch):
     monkeypatch.setattr(settings.M31A, "SLICE_SECONDS", 0.01)
     monkeypatch.setattr(hold, "JOB_SLICE_SECONDS", 1.0)
@@ -217,6 +218,7 @@ def test_a_slice_with_a_job_ends_at_its_bound_and_ends_the_job(cast, monkeypatch
     settled(told)
 
 
+@pytest.mark.thorough
 def test_a_slice_with_a_job_leaves_room_for_a_whole_verification(cast, monkeypatch):
     """Two minutes for each of two commands: of 241 seconds, one is left before them."""
     monkeypatch.setattr(settings.M31A, "SLICE_SECONDS", 0.01)

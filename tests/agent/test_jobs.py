@@ -6,6 +6,8 @@ import itertools
 import re
 import threading
 
+import pytest
+
 from runtime.agent import background
 from runtime.agent import jobs as job_room
 from runtime.agent.jobs import MAX_LIVE
@@ -107,6 +109,7 @@ def test_E15_output_past_the_cap_is_read_in_pieces_and_nothing_is_lost_silently(
     settled(told)
 
 
+@pytest.mark.thorough
 def test_E16_no_more_than_a_few_jobs_run_at_a_time(cast):
     workspace(cast.alice, repository(FILES))
     told = play(cast.alice, [*[TICKING] * 20, stop("j2"), TICKING, FINISH], max_steps=40)

@@ -52,6 +52,7 @@ def test_an_approved_command_reaches_the_registered_hosts_and_says_so(cast, clie
     assert f"127.0.0.2:{server.port}" in page and "not on the list" in page
 
 
+@pytest.mark.thorough
 def test_a_command_that_asks_for_many_hosts_still_has_an_end_that_fits_its_event(cast, client):
     names = [f"mirror-{n}.{'far-away.' * 4}example.net" for n in range(30)]
     with origin() as server:

@@ -70,6 +70,7 @@ def exit_1(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 BROKEN = [hide, exit_1, pytest.param(name_none, marks=pytest.mark.thorough)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("broken", BROKEN)
 def test_F33_nothing_runs_the_journal_says_so_once_and_the_page_is_red_until_it_is_mended(
     cast, monkeypatch, tmp_path, broken

@@ -162,6 +162,7 @@ REFUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_patch_that_does_not_fit_changes_nothing_and_opens_no_debt(cast, name):
     text, reason = REFUSED[name]
@@ -197,6 +198,7 @@ def test_a_binary_file_a_link_and_a_submodule_are_refused_by_name(cast):
     assert told.state == "succeeded"
 
 
+@pytest.mark.thorough
 def test_a_patch_that_waited_is_shown_as_a_diff_and_asked_again_where_a_file_changed(cast):
     workspace(cast.alice, root())
     told = play(cast.alice, [patch(PATCH), VERIFY, FINISH], mode="safe")
@@ -225,6 +227,7 @@ def kill_at(point: str, nth: int) -> Any:
     return arrange
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("point", "nth"),
     [
@@ -248,6 +251,7 @@ def test_W7_a_crash_in_the_middle_of_a_patch_ends_with_all_of_it(cast, point, nt
     assert replay.check(told.run.pk) == ""
 
 
+@pytest.mark.thorough
 def test_W7_where_somebody_changed_a_file_of_half_a_patch_nothing_of_it_is_left(cast):
     workspace(cast.alice, root())
     told = submit(cast.alice, [patch(PATCH), FINISH, VERIFY, FINISH])

@@ -235,6 +235,7 @@ def test_a_new_file_that_no_rule_lets_be_written_is_not_delivered(cast, policy):
     assert (found.drifted, {one.kind for one in found.changes}) == (0, {"git_commit", "finish"})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("extra", ['tool = ["run_tool", "run_shell"]', 'program = "*"'])
 def test_a_rule_about_commands_alone_lets_edits_be_delivered(cast, policy, extra):
     begun(cast, policy, NEW + extra + "\n", MAKE)

@@ -145,6 +145,7 @@ TAGS = [tool("git", "tag", name) for name in ("one", "two", "three", "four")]
 QUERY = [tool("psql", "-c", "select 1")] * 4
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("steps", "words"), [(TAGS, ("tag",)), (QUERY, None)])
 def test_F10_a_remembered_rule_or_answer_counts_on_in_new_runs_and_after_a_restart(
     cast, steps, words

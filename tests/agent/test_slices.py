@@ -161,6 +161,7 @@ def cost(by, steps: list[dict]) -> int:  # type: ignore[type-arg]
     return len(begun)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: str(step.get("program", step["kind"])))
 def test_one_action_needs_at_most_two_transactions(cast, step, monkeypatch):
     monkeypatch.setattr(inline, "PASS_SECONDS", 600.0)  # a pass is no part of an action

@@ -72,6 +72,7 @@ def test_without_any_backend_only_a_workspace_without_walls_works(cast, monkeypa
     assert backends(told) == set()
 
 
+@pytest.mark.thorough
 def test_a_card_says_that_there_are_no_walls_and_how_long_a_job_may_live(cast, client):
     client.force_login(cast.bob)
     start = {"kind": "start_job", "program": "touch", "args": ["y"]}

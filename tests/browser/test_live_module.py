@@ -119,6 +119,7 @@ def test_F49_the_page_holds_at_most_two_thousand_rows(watched: Watched) -> None:
     assert earlier.get_attribute("href") == f"/runs/{watched.run}/earlier/?before=201"
 
 
+@pytest.mark.thorough
 def test_a_form_in_use_is_not_taken_from_under_the_hand(watched: Watched) -> None:
     watched.open()
     page = watched.page

@@ -39,6 +39,7 @@ def test_the_output_of_a_command_is_seen_as_it_comes_and_goes_with_its_end(
     assert watched.errors == []
 
 
+@pytest.mark.thorough
 def test_the_output_of_a_job_stays_until_the_job_ends(watched: Watched) -> None:
     watched.open()
     line = watched.page.locator("li.speaking.output[data-message='t.1']")

@@ -59,6 +59,7 @@ def test_an_open_inbox_and_its_badge_tell_what_became_overdue(page: Page, eve: U
     approvals.decide(late.pk, by=eve, verdict="deny", comment="too late")
 
 
+@pytest.mark.thorough
 def test_F1_a_question_settled_elsewhere_turns_and_a_new_one_appears(page: Page, eve: User) -> None:
     place = factories.workspace("elsewhere")
     first = factories.Story(eve, place).ask()

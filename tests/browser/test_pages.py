@@ -185,6 +185,7 @@ def test_nothing_sticks_to_a_button(site: Site, name: str) -> None:
         assert site.page.evaluate(TOUCHING) == [], width
 
 
+@pytest.mark.thorough
 def test_nothing_sticks_to_a_button_before_the_sign_in(chromium: Browser, server: Server) -> None:
     page = chromium.new_context().new_page()
     for address in ("/login/", "/login/?link=spent"):
@@ -274,6 +275,7 @@ def test_an_example_is_filled_in_and_faults_are_named_at_the_field(site: Site) -
     expect(page.locator(".verdict")).to_have_count(0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["runs", "run", "inbox", "audit", "policy"])
 def test_every_target_is_large_enough(site: Site, name: str) -> None:
     site.open(name)
@@ -296,6 +298,7 @@ def test_every_page_has_one_heading_and_a_way_past_the_navigation(site: Site) ->
         expect(site.page.locator(".skip")).to_be_focused()
 
 
+@pytest.mark.thorough
 def test_the_system_chooses_the_colours_where_nobody_did(site: Site) -> None:
     site.page.emulate_media(color_scheme="dark")
     site.open("runs", "")
@@ -312,6 +315,7 @@ LOOK = """() => [...document.querySelectorAll("main *")].filter((e) => e.checkVi
 })"""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["asked", "policy"])
 def test_the_systems_colours_are_the_chosen_ones(site: Site, name: str, scheme: Any) -> None:

@@ -78,6 +78,7 @@ def test_without_a_group_that_is_recorded(hall: Hall, monkeypatch: pytest.Monkey
     assert (facts["cpu_limit"], facts["end"]) == ("watcher", "pidfd")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
 def test_a_hundred_processes_end_with_their_group(
     hall: Hall, place: str, monkeypatch: pytest.MonkeyPatch, backend: str

@@ -27,7 +27,7 @@ from runtime.sandbox import OneShot, bubblewrap, landlock
 
 pytestmark = pytest.mark.timeout(300)
 BACKENDS = (
-    "bubblewrap",
+    pytest.param("bubblewrap", marks=pytest.mark.thorough),
     "kept",
     pytest.param("package", marks=pytest.mark.thorough),
     pytest.param("landlock", marks=pytest.mark.thorough),
@@ -115,6 +115,7 @@ def at_a_terminal(person: ordinary.Person, argv: list[str], env: dict[str, str])
     return said.decode("utf-8", "replace")
 
 
+@pytest.mark.thorough
 def test_the_probes_do_what_they_attempt_where_nothing_stops_them(person: ordinary.Person) -> None:
     """A probe that fails for want of a program would prove nothing."""
     done = person.run(*person.script("escapes_as_person.py", "control"))

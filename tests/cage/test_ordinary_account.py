@@ -30,6 +30,7 @@ def test_commands_walls_and_one_shots_hold_for_an_ordinary_account(
     assert not failed, "\n".join(failed)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("packaged", [False, True], ids=["system", "package"])
 def test_sessions_of_an_ordinary_account_end_with_what_was_left(
     person: ordinary.Person, packaged: bool

@@ -120,6 +120,7 @@ ALIKE = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ALIKE)
 @best_of_three
 def test_an_honest_program_notices_no_difference(

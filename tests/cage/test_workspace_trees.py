@@ -212,6 +212,7 @@ def test_restore_copes_with_everything_a_command_can_leave_behind(site: Site) ->
     assert not site.take(base).changed
 
 
+@pytest.mark.thorough
 def test_directories_deeper_than_a_path_can_say_are_removed(site: Site) -> None:
     base = site.start()
     script = "import os\nfor _ in range(1500): os.mkdir('d' * 99); os.chdir('d' * 99)\n"

@@ -162,6 +162,7 @@ def test_a_database_that_is_older_than_the_program_is_named_in_one_line(bare: M3
     assert done.err == "The database is older than the program. Run `python3 manage.py up`.\n"
 
 
+@pytest.mark.thorough
 def test_an_argument_that_is_no_text_is_refused(m31a: M31A):
     import subprocess
 

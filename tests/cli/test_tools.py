@@ -198,6 +198,7 @@ def test_doctor_warns_of_a_missing_model_and_fails_only_where_nothing_can_run(m3
     assert "Runs cannot be executed here" in broken.err
 
 
+@pytest.mark.thorough
 def test_messages_name_commands_as_they_are_typed(m31a: M31A):
     unknown = m31a("status", "01m8mej6neab7hm6qfnb9sxwrn")
     assert unknown.code == 2
@@ -205,6 +206,7 @@ def test_messages_name_commands_as_they_are_typed(m31a: M31A):
     assert m31a("status", "--help").out.startswith("usage: python3 manage.py m31a status")
 
 
+@pytest.mark.thorough
 def test_options_that_stand_anywhere_stop_at_two_dashes(m31a: M31A):
     first = m31a("--json", "--as", "bob", "approvals").json
     assert m31a("approvals", "--as=bob", "--json").json == first

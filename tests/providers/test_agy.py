@@ -245,6 +245,7 @@ def test_stream_without_a_result_is_no_answer(agy: Callable[..., Provider]) -> N
     assert (failure.kind, failure.partial) == ("malformed", "I be")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [

@@ -28,6 +28,7 @@ def failure_of(voice: Voice, base: str, **bounds: Any) -> ProviderError:
     return failure.value
 
 
+@pytest.mark.thorough
 @every_vendor
 def test_P14_stream_cut_anywhere_is_never_an_answer(voice: Voice, serve: Serve) -> None:
     """A tenth of the places at which a good stream can break off, the last bytes all of them."""

@@ -39,6 +39,7 @@ def test_no_migration_is_missing(folder: str) -> None:
     assert result.returncode == 0, result.stdout
 
 
+@pytest.mark.thorough
 def test_a_database_without_its_triggers_is_refused(folder: str) -> None:
     import sqlite3
 

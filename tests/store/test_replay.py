@@ -26,6 +26,7 @@ from tests.store.store_kit import (
 pytestmark = pytest.mark.usefixtures("both")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_happens_the_tables_agree_with_the_journal(people, seed):
     chance = random.Random(seed)
@@ -81,6 +82,7 @@ def _other(field: models.Field, value: Any, row: models.Model) -> Any:
     return text
 
 
+@pytest.mark.thorough
 def test_every_column_of_every_projection_is_compared(people):
     run = rich(people)
     Workspace.objects.create(

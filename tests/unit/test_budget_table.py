@@ -90,6 +90,7 @@ def test_models_of_ones_own_machine_cost_nothing():
     assert found.of(10**6, 10**6) == 0 and not found.estimated
 
 
+@pytest.mark.thorough
 def test_the_table_of_prices_is_not_loaded_by_a_command_that_asks_no_model():
     code = (
         "import sys, django; from django.conf import settings; django.setup();"

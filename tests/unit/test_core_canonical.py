@@ -23,6 +23,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=150)
 @given(values)
 def test_the_bytes_are_those_of_rfc_8785(value):

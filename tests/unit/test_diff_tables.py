@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import time
 
+import pytest
+
 from runtime.present import diffs
 
 SMALL = """\
@@ -77,6 +79,7 @@ def _diff(path: str, old: list[str], new: list[str]) -> str:
     return head + "".join(f"-{line}\n" for line in old) + "".join(f"+{line}\n" for line in new)
 
 
+@pytest.mark.thorough
 def test_no_diff_takes_long_whatever_it_is() -> None:
     files = "".join(f"--- a/{n}\n+++ b/{n}\n@@ -0,0 +1 @@\n+x\n" for n in range(20_000))
     diffs_of_a_model = [

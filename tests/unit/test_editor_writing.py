@@ -124,6 +124,7 @@ def test_W10_a_link_that_appears_between_check_and_write_is_not_followed(root: P
     assert os.listdir(root.parent / "staging") == []
 
 
+@pytest.mark.thorough
 def test_W7_a_crash_leaves_the_old_or_the_new_content_and_no_stray_file(root: Path) -> None:
     (root / "a").write_text("old" * 1000)
     program = (

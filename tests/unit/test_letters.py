@@ -24,6 +24,7 @@ def test_letters_are_three_to_a_token_and_all_else_is_one_to_a_byte(text: str, t
     assert letters.tokens(text) == tokens
 
 
+@pytest.mark.thorough
 @given(st.text(max_size=300))
 def test_a_text_is_never_less_than_its_characters_or_than_its_bytes_beyond_ascii(text: str) -> None:
     assert letters.weight(text) >= len(text)

@@ -53,6 +53,7 @@ def test_many_at_once_get_the_same_whole_one(folder: str) -> None:
     assert len(found) == 1 and made(folder) == [os.path.basename(found.pop())]
 
 
+@pytest.mark.thorough
 def test_many_processes_at_once_get_the_same_whole_one(folder: str) -> None:
     code = f"from runtime.sandbox.etc import shared_etc; print(shared_etc({folder!r}))"
     started = [

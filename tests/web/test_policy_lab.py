@@ -79,6 +79,7 @@ def test_every_kind_is_listed_with_its_fields_and_an_example(lab: Client) -> Non
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", kinds.EXAMPLES)
 def test_an_example_is_filled_in_and_the_gate_answers_it(lab: Client, kind: str) -> None:
     data = wish("{ half an action", mode="plan", example=kind)
