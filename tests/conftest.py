@@ -44,7 +44,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=turn)
     if config.getoption("--thorough"):
         return
-    long = {item for item in items if is_long(item) and not named(config) & set(item.path.parts)}
+    wanted = named(config)
+    long = {item for item in items if is_long(item) and not wanted & set(item.path.parts)}
     config.hook.pytest_deselected(items=[item for item in items if item in long])
     items[:] = [item for item in items if item not in long]
 

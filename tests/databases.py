@@ -19,7 +19,6 @@ from django.core.management import call_command
 from django.db import connections
 
 from m31a_site import data, postgres
-from runtime.journal import statements
 
 WAITS = 20
 """Seconds that a worker waits for others' writes; tests are workers, too."""
@@ -48,7 +47,6 @@ def use(config: dict[str, Any]) -> None:
     connections.settings["default"] = connections.configure_settings({"default": config})["default"]
     if hasattr(connections._connections, "default"):
         del connections["default"]
-    statements.forget()
 
 
 class Sqlite:

@@ -174,10 +174,8 @@ def references(by: By, drafts: Sequence[Draft], at: datetime) -> list[Row]:
 
 def newer_kinds(run: str, kinds: Iterable[newer.Kind]) -> list[Row]:
     """A row for every kind among them that not every version reads."""
-    return [
-        Row(NewerKind, {"run": row.run_id, "type": row.type, "v": row.v})
-        for row in newer.rows(run, kinds)
-    ]
+    found = newer.of_record(run, kinds)
+    return [Row(NewerKind, {"run": run, "type": type_, "v": v}) for type_, v in found]
 
 
 def _prove(

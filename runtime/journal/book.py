@@ -114,11 +114,11 @@ def open_picked(pick: Callable[[], str | None], *, doing: str = "") -> Iterator[
 
 
 _RUN = Prepared(lambda run: Run.objects.select_for_update().filter(pk=run))
-_UNLOCKED_RUN = Prepared(lambda run: Run.objects.select_for_update(skip_locked=True).filter(pk=run))
+_RUN_IF_FREE = Prepared(lambda run: Run.objects.select_for_update(skip_locked=True).filter(pk=run))
 
 
 def _locked(run_id: str, skip_locked: bool) -> Book:
-    rows = _UNLOCKED_RUN if skip_locked and one_of_many() else _RUN
+    rows = _RUN_IF_FREE if skip_locked and one_of_many() else _RUN
     run = rows.first(run_id)
     if run is None:
         raise NotFound(f"There is no run {run_id}.", remedy="`m31a status` lists the runs.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db.models import BooleanField, Func, Q
+from django.db.models import BooleanField, Func, Q, QuerySet
 
 from runtime.core import ids
 from runtime.core.errors import Refused
@@ -81,8 +81,8 @@ def known() -> tuple[Kind, ...]:
 
 
 class _Beyond(Func):
-    """Of a run: whether its record holds what this version does not know. Written by hand, since
-    every claim asks and the ORM takes longer to make the text than the database to answer."""
+    """Of a run: whether its record holds what this version does not know. Written by hand, for the
+    many that ask it of a list: the ORM takes longer to make the text than the database to answer."""
 
     output_field = BooleanField()
     arity = 1
@@ -113,11 +113,15 @@ def readable() -> Q:
 
 
 def of(run: str) -> list[Kind]:
-    """What this version does not know of a run's record; mostly nothing."""
-    return sorted((row.type, row.v) for row in _KINDS.rows(run) if not _knows(row.type, row.v))
+    """What this version does not know of a run's record; mostly nothing. Asked before every step."""
+    return sorted((type_, v) for type_, v in _KINDS.columns(run) if not _knows(type_, v))
 
 
-_KINDS = Prepared(lambda run: NewerKind.objects.filter(run=run))
+def _kinds(run: str) -> QuerySet[Any]:
+    return NewerKind.objects.filter(run=run).values_list("type", "v")
+
+
+_KINDS: Prepared[Any] = Prepared(_kinds)
 
 
 def _knows(type_: str, v: int) -> bool:
@@ -149,8 +153,12 @@ def strange(row: EventRow) -> Kind | None:
     return None if _knows(type_, v) else (type_, v)
 
 
-def rows(run: str, kinds: Iterable[Kind]) -> list[NewerKind]:
-    """Rows for what is in a run's record, not saved. Of the system's chain nobody goes on with
+def of_record(run: str, kinds: Iterable[Kind]) -> list[Kind]:
+    """Those that are to be noted of a run's record. Of the system's chain nobody goes on with
     anything, so it has none."""
-    found = [] if run == ids.SYSTEM_RUN else beyond(kinds)
-    return [NewerKind(run_id=run, type=type_, v=v) for type_, v in found]
+    return [] if run == ids.SYSTEM_RUN else beyond(kinds)
+
+
+def rows(run: str, kinds: Iterable[Kind]) -> list[NewerKind]:
+    """Rows for them, not saved."""
+    return [NewerKind(run_id=run, type=type_, v=v) for type_, v in of_record(run, kinds)]

@@ -1,15 +1,15 @@
-"""The statements of the journal's writers: their text is compiled once per alias from the models'
-metadata. Django keeps connection, transaction and tables.
+"""The statements of the journal's writers. What each step writes has its text compiled once for each
+kind of database, from the models' metadata. Django keeps connection, transaction and tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import NoneType
 from typing import Any, NamedTuple
 
-from django.db import connections, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
 
 from runtime.models import Artifact, NewerKind, Run
 
@@ -51,7 +51,7 @@ class Plus(NamedTuple):
 
 def lock_head(cursor: Any, connection: Any, run: str) -> tuple[int, str] | None:
     """Lock a run; number and hash of its last event."""
-    cursor.execute(_lock_sql(connection.alias), (run,))
+    cursor.execute(_lock_sql(connection.vendor), (run,))
     head: tuple[int, str] | None = cursor.fetchone()
     return head
 
@@ -60,14 +60,14 @@ def insert(
     cursor: Any, connection: Any, model: type[models.Model], names: tuple[str, ...], rows: Any
 ) -> None:
     """Insert rows whose values are those of the database already."""
-    cursor.executemany(_insert_sql(connection.alias, model, names), rows)
+    cursor.executemany(_insert_sql(connection.vendor, model, names), rows)
 
 
 def insert_row(
     cursor: Any, connection: Any, model: type[models.Model], values: Mapping[str, Any]
 ) -> None:
     """Insert a row. Of a table that only says what there is, a second time is none."""
-    sql = _insert_sql(connection.alias, model, tuple(values))
+    sql = _insert_sql(connection.vendor, model, tuple(values))
     cursor.execute(sql, _adapt_all(connection, model, values))
 
 
@@ -77,17 +77,16 @@ def update(
     model: type[models.Model],
     values: Mapping[str, Any],
     where: Mapping[str, Any],
-    one_of: tuple[str, Iterable[Any]] | None = None,
+    one_of: tuple[str, Sequence[str]] | None = None,
 ) -> int:
-    """Change the rows that have all of `where`, and in a column `one_of` some values; how many."""
+    """Change the rows that have all of `where`, and in a column one of some texts; how many."""
     counted = frozenset(name for name, value in values.items() if type(value) is Plus)
-    sql = _update_sql(connection.alias, model, tuple(values), counted, tuple(where))
+    sql = _update_sql(connection.vendor, model, tuple(values), counted, tuple(where))
     arguments = _adapt_all(connection, model, values) + _adapt_all(connection, model, where)
     if one_of is not None:
         name, wanted = one_of
-        wanted = list(wanted)
         sql = f"{sql} AND {_column(connection, model, name)} IN ({', '.join(['%s'] * len(wanted))})"
-        arguments += wanted
+        arguments += [*wanted]
     cursor.execute(sql, arguments)
     return int(cursor.rowcount)
 
@@ -128,8 +127,8 @@ def _table(connection: Any, model: type[models.Model]) -> str:
 
 
 @cache
-def _lock_sql(alias: str) -> str:
-    connection = connections[alias]
+def _lock_sql(vendor: str) -> str:
+    connection = connections[DEFAULT_DB_ALIAS]
     columns = ", ".join(_column(connection, Run, name) for name in ("event_seq", "head_hash"))
     lock = connection.ops.for_update_sql() if connection.features.has_select_for_update else ""
     key = _column(connection, Run, "id")
@@ -137,8 +136,8 @@ def _lock_sql(alias: str) -> str:
 
 
 @cache
-def _insert_sql(alias: str, model: type[models.Model], names: tuple[str, ...]) -> str:
-    connection = connections[alias]
+def _insert_sql(vendor: str, model: type[models.Model], names: tuple[str, ...]) -> str:
+    connection = connections[DEFAULT_DB_ALIAS]
     columns = ", ".join(_column(connection, model, name) for name in names)
     marks = ", ".join(["%s"] * len(names))
     again = " ON CONFLICT DO NOTHING" if model in (Artifact, NewerKind) else ""
@@ -147,13 +146,13 @@ def _insert_sql(alias: str, model: type[models.Model], names: tuple[str, ...]) -
 
 @cache
 def _update_sql(
-    alias: str,
+    vendor: str,
     model: type[models.Model],
     names: tuple[str, ...],
     counted: frozenset[str],
     where: tuple[str, ...],
 ) -> str:
-    connection = connections[alias]
+    connection = connections[DEFAULT_DB_ALIAS]
     columns = {name: _column(connection, model, name) for name in names}
     sets = ", ".join(
         f"{column} = {column} + %s" if name in counted else f"{column} = %s"
@@ -161,9 +160,3 @@ def _update_sql(
     )
     terms = " AND ".join(f"{_column(connection, model, name)} = %s" for name in where)
     return f"UPDATE {_table(connection, model)} SET {sets} WHERE {terms}"
-
-
-def forget() -> None:
-    """Make every text anew: the alias means another database now."""
-    for made in (_lock_sql, _insert_sql, _update_sql):
-        made.cache_clear()

@@ -67,10 +67,9 @@ def exit_1(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("M31A_BWRAP", fake(folder, "exit 1"))
 
 
-BROKEN = [hide, exit_1, pytest.param(name_none, marks=pytest.mark.thorough)]
+BROKEN = [hide, *(pytest.param(one, marks=pytest.mark.thorough) for one in (exit_1, name_none))]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("broken", BROKEN)
 def test_F33_nothing_runs_the_journal_says_so_once_and_the_page_is_red_until_it_is_mended(
     cast, monkeypatch, tmp_path, broken

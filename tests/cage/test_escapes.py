@@ -115,7 +115,6 @@ def at_a_terminal(person: ordinary.Person, argv: list[str], env: dict[str, str])
     return said.decode("utf-8", "replace")
 
 
-@pytest.mark.thorough
 def test_the_probes_do_what_they_attempt_where_nothing_stops_them(person: ordinary.Person) -> None:
     """A probe that fails for want of a program would prove nothing."""
     done = person.run(*person.script("escapes_as_person.py", "control"))

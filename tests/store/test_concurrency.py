@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from django.db import connection
 
 from runtime.journal import read
@@ -26,7 +25,6 @@ def _address(kind: str) -> dict[str, str]:
     return {"M31A_DATABASE_URL": f"postgresql://{where}"}
 
 
-@pytest.mark.thorough
 def test_X5_processes_that_append_to_one_run_at_once_leave_no_gap_and_no_double(both):
     claim = claimed()
     command = [
