@@ -199,7 +199,7 @@ class PromptMaker:
 
 
 def _size(messages: Sequence[Message]) -> int:
-    return sum(letters.weight(message.text) for message in messages)
+    return sum(message.weight for message in messages)
 
 
 def _system(state: State) -> str:

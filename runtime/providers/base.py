@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
 from runtime.core import letters
@@ -37,10 +37,18 @@ MOST_TOKENS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One part of the conversation. Observations are user messages in the caller's envelopes."""
+    """One part of the conversation. Observations are user messages in the caller's envelopes.
+
+    `weight` is its size in letters (see `core.letters`), counted once: each step asks for that of
+    all messages again.
+    """
 
     role: Literal["user", "assistant"]
     text: str
+    weight: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", letters.weight(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +70,7 @@ class Prompt:
 
     def weight(self) -> int:
         """The size of all texts together, in letters (see `core.letters`)."""
-        texts = (self.system, *(message.text for message in self.messages))
-        return sum(map(letters.weight, texts))
+        return letters.weight(self.system) + sum(message.weight for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)

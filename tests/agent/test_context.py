@@ -18,7 +18,9 @@ from runtime import runs
 from runtime.agent.prompt import KEPT, PromptMaker
 from runtime.agent.state import State, Turn
 from runtime.agent.window import instructions, room
+from runtime.core import letters
 from runtime.models import Task
+from runtime.providers.base import estimate
 from runtime.providers.scripted import ScriptedProvider
 from runtime.runs import replay
 from tests.agent.scenes import answer, space, tool
@@ -261,6 +263,27 @@ def test_a_prompt_costs_the_same_after_many_steps():
         return best
 
     assert cost(400) < 0.01
+
+
+def test_what_was_weighed_is_not_weighed_again(monkeypatch):
+    weighed: list[int] = []
+    weight = letters.weight
+
+    def noted(text: str) -> int:
+        weighed.append(len(text))
+        return weight(text)
+
+    monkeypatch.setattr(letters, "weight", noted)
+    maker = PromptMaker(10_000_000)
+    turns = [Turn(n, "said", {"kind": "verify"}, "y" * 500) for n in range(1, 301)]
+    costs = []
+    for count in range(1, 301):
+        state = State(turns=tuple(turns[:count]), answers=count)
+        maker.cut(state)
+        estimate(maker.make(state), "said")
+        costs.append(sum(weighed))
+        weighed.clear()
+    assert costs[-1] <= costs[1] + 50, "one step more is one step to weigh"
 
 
 def test_a_reservation_is_written_with_the_step_before(cast, monkeypatch):

@@ -1,10 +1,12 @@
 """What one step costs: 400 scripted steps against the floor, in one process tree.
 
-    python tests/benchmarks/steps.py [--strict] [--steps N]
+    python tests/benchmarks/steps.py [--strict] [--steps N] [--rounds N]
 
 A step is a read, `run_tool true`, an edit, `run_tool true`, in a cycle. The floor does, per
 step, what cannot be left out: one fsynced SQLite commit, and bubblewrap's `true` on every
-second one. Prints rows `{name, value, bound, ratio, ok}` as JSON; times are milliseconds.
+second one. Prints rows `{name, value, bound, ratio, ok}` as JSON; times are milliseconds. Where
+a machine's speed changes by half within seconds, one round cannot tell growth from that: the
+growth is the median of all rounds.
 """
 
 from __future__ import annotations
@@ -114,26 +116,36 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="m31a-bench-") as name:
-        folder = Path(name)
-        before = floor(folder, options.steps // 2)
-        began = product(folder, options.steps)
-        (folder / "floor.sqlite3").unlink()
-        after = floor(folder, options.steps // 2)
-    rows = judge(began, before + after)
+    began, floors = [], []
+    for _ in range(options.rounds):
+        with tempfile.TemporaryDirectory(prefix="m31a-bench-") as name:
+            floors += floor(Path(name), options.steps // options.rounds)
+            began.append(product(Path(name), options.steps))
+    rows = judge(began, floors)
     print(json.dumps(rows, indent=1))
     return 1 if options.strict and not all(row["ok"] for row in rows) else 0
 
 
-def judge(began: list[float], floors: list[float]) -> list[dict[str, object]]:
-    """The three rows. Steps are paired by cycles of four, so that each has the same mix."""
+def cycles(began: list[float]) -> list[float]:
+    """Milliseconds of a step, by cycles of four, so that each has the same mix."""
     steps = [(b - a) * 1000 for a, b in itertools.pairwise(began)]
-    cycles = [sum(steps[n : n + 4]) / 4 for n in range(0, len(steps) - 3, 4)]
+    return [sum(steps[n : n + 4]) / 4 for n in range(0, len(steps) - 3, 4)]
+
+
+def growth_of(times: list[float]) -> float:
+    """How much more the last quarter of a round takes than the first."""
+    quarter = max(1, len(times) // 4)
+    return statistics.median(times[-quarter:]) / statistics.median(times[:quarter])
+
+
+def judge(began: list[list[float]], floors: list[float]) -> list[dict[str, object]]:
+    """The three rows."""
+    rounds = [cycles(times) for times in began]
     pairs = [sum(floors[n : n + 2]) / 2 for n in range(0, len(floors) - 1, 2)]
-    median, base = statistics.median(cycles), statistics.median(pairs)
-    quarter = max(1, len(cycles) // 4)
-    growth = statistics.median(cycles[-quarter:]) / statistics.median(cycles[:quarter])
+    median, base = statistics.median(itertools.chain(*rounds)), statistics.median(pairs)
+    growth = statistics.median(map(growth_of, rounds))
     return [
         {
             "name": "step_ms_median",
