@@ -107,9 +107,7 @@ class PromptMaker:
         verification = tuple(map(" ".join, state.verification))
         facts = Facts(self._objective(state), self._allowed, verification)
         messages = [*self._head(state)]
-        if left_out := self._left_out(state):
-            mark = f"[{left_out} earlier steps are left out here.]"
-            messages.append(Message("user", mark))
+        messages += _gap(self._left_out(state))
         for told in steps:
             messages += told.short if told.turn.step <= state.shortened else told.whole
         messages.append(Message("user", _standing(state)))
@@ -131,7 +129,8 @@ class PromptMaker:
         `harder`: although it is within."""
         fixed = letters.weight(_system(state)) + letters.weight(_standing(state))
         fixed += _size([*self._head(state)])
-        before = after = fixed + self._size_of_turns(state)
+        left_out = self._left_out(state)
+        before = after = fixed + self._size_of_turns(state) + _size(_gap(left_out))
         if before <= self.limit and not harder:
             return None
         target = min(self.limit, before) * TARGET // 100
@@ -147,7 +146,8 @@ class PromptMaker:
         for one in movable:
             if after <= target:
                 break
-            after -= one.short_size
+            after += _size(_gap(left_out + 1)) - _size(_gap(left_out)) - one.short_size
+            left_out += 1
             dropped = one.turn.step
         if (shortened, dropped) == (state.shortened, state.dropped):
             return None
@@ -196,6 +196,11 @@ class PromptMaker:
         whole = (first, Message("user", envelope(seen, step=turn.step)))
         short = (first, Message("user", envelope(little, step=turn.step)))
         return Told(turn, whole, _size(whole), short, _size(short))
+
+
+def _gap(left_out: int) -> list[Message]:
+    """What is told in the place of so many steps."""
+    return [Message("user", f"[{left_out} earlier steps are left out here.]")] if left_out else []
 
 
 def _size(messages: Sequence[Message]) -> int:

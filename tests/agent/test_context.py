@@ -322,3 +322,18 @@ def test_sizes_that_are_counted_on_are_those_of_the_whole(told):
             assert maker.cut(state) == PromptMaker(20_000).cut(state)
             if cut is not None:
                 assert maker.make(state).weight() == cut.after
+
+
+def test_what_stands_in_the_place_of_dropped_steps_is_counted_too():
+    maker, state, dropped = PromptMaker(20_000), State(), 0
+    for number in range(1, 121):
+        turn = Turn(number, "said", {"kind": "verify"}, "y" * 100)
+        state = replace(state, turns=(*state.turns, turn), answers=number)
+        cut = maker.cut(state)
+        if cut is not None:
+            assert cut.before > 20_000
+            state = replace(state, shortened=cut.shortened, dropped=cut.dropped)
+            assert maker.make(state).weight() == cut.after
+            dropped = cut.dropped
+        assert maker.make(state).weight() <= 20_000
+    assert dropped > 9, "the mark has more digits than one"
