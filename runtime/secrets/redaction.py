@@ -26,6 +26,8 @@ MAX_HELD = 16_384
 """Characters that are held back at all, while something that may be a secret goes on."""
 MAX_STEPS_BACK = 8
 """How often a cut is moved to the front, each time before something else that it would split."""
+STEP = 64
+"""Characters by which a cut is moved that changes what is seen of its surroundings."""
 LOOK_EVERY = 256
 """Characters that must have come before a tail over `HOLD` is looked at again, or a quarter of it."""
 _ARGUMENT = "[redacted:argument]"
@@ -108,18 +110,27 @@ class Redactor:
         cut = max(_after_last_blank(text), len(text) - HOLD, 0)
         for _ in range(MAX_STEPS_BACK):
             start = self._split_by(text, cut)
-            if start == cut:
+            if start < cut:
+                cut = start
+            elif self._same(text, cut):
                 return cut
-            cut = start
+            else:
+                cut = max(cut - STEP, 0)
         return 0  # nothing is, as far as anybody looks
+
+    def _same(self, text: str, cut: int) -> bool:
+        """Whether both parts show what the whole does. Where secrets touch, one is seen only once
+        another is gone, and what ends or begins at a cut looks like a word of its own."""
+        return self.text(text) == self.text(text[:cut]) + self.text(text[cut:])
 
     def _split_by(self, text: str, cut: int) -> int:
         """Start of the first thing that a cut would split, or the cut itself."""
         starts = [cut]
         if announced := ANNOUNCED.search(text, 0, cut):
             starts.append(announced.start())
-        if (begun := BEGUN.search(text)) and begun.start() < cut:
-            starts.append(begun.start())
+        for end in (len(text), cut):  # a known value with blanks in it may go on after the cut
+            if (begun := BEGUN.search(text, 0, end)) and begun.start() < cut:
+                starts.append(begun.start())
         lowered = text.lower()
         for shape in SHAPES:
             if shape.marker in lowered:

@@ -316,6 +316,29 @@ def test_F55_no_secret_leaves_a_stream_in_any_pieces(fragments: list[str], chanc
     assert "MIIEpAIBAAKCAQEA75cnv" not in shown or "MIIEpAIBAAKCAQEA75cnv" in whole
 
 
+TOUCHING = [
+    # The second package token is seen only once the first has lost its beginning to another.
+    "".join([GITHUB, SHAPED["aws-key-id"], *[SHAPED["package-token"]] * 2, "x" * 700]),
+    # Blanks end an address, and a known value that holds some does not.
+    f"{SHAPED['stripe-key']}https://bob:abc123def456ghiopen sesame and close{GITHUB}x@host ",
+]
+
+
+@pytest.mark.parametrize("text", TOUCHING)
+def test_F55_secrets_that_touch_are_hidden_in_pieces_as_they_are_in_the_whole(text: str):
+    redactor = Redactor({"PHRASE": "open sesame and close"})
+    hidden = (SHAPED["package-token"], "abc123def456ghi")
+    assert not any(secret in redactor.text(text) for secret in hidden)
+    for seed in range(300):
+        chance, pieces, at = random.Random(seed), [], 0
+        while at < len(text):
+            size = chance.choice([1, 4, 30, 600])
+            pieces.append(text[at : at + size])
+            at += size
+        shown = _in_pieces(redactor, pieces)
+        assert not any(secret in shown for secret in hidden), pieces
+
+
 def test_a_stream_shows_ordinary_words_as_soon_as_they_are_decided():
     stream = plain.stream()
     assert stream.feed("I will read ") == "I will read "
